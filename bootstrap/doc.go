@@ -12,8 +12,6 @@
 //	bootstrap/api/server  the HTTP server of a Backend, its answers about actors
 //	bootstrap/client      the HTTP client of the commands
 //	bootstrap/page        the web page
-//	bootstrap/show        the JSON of frontends and rows, for plan and API
-//	bootstrap/sysdump     archives of many agents
 //	bootstrap/metrics     the Prometheus metrics
 //	bootstrap/otlp        traces of changes for an OpenTelemetry collector
 //	bootstrap/hostroute   routes of the host to VPP

@@ -79,8 +79,8 @@ tcp        5          1
 udp        2          0
 `,
 		"get sessions shop/service-001": `
-PROTOCOL   CLIENT           FRONTEND       BACKEND         BACKEND SEES      IDLE   PACKETS   BYTES   EXPIRED
-TCP        10.1.1.9:40000   10.96.0.1:80   10.1.1.3:8080   10.1.1.9:40000    2s     7         700     false
+PROTOCOL   CLIENT           FRONTEND       BACKEND         CLIENT AS         IDLE   PACKETS   BYTES   EXPIRED
+TCP        10.1.1.9:40000   10.96.0.1:80   10.1.1.3:8080   -                 2s     7         700     false
 TCP        10.1.1.3:40000   10.96.0.1:80   10.1.1.3:8080   10.1.1.254:1024   5m0s   0         0       true
 
 VPP was asked about 8 of 9 backends

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
@@ -34,11 +34,11 @@ type objects struct {
 // check is the condition after a case or step.
 type check struct {
 	Expect []struct {
-		show.Frontend
+		api.Frontend
 		Reject bool `json:"reject"`
 	} `json:"expect"`
 	HealthChecks []struct {
-		show.HealthCheck
+		api.HealthCheck
 		Listen *bool `json:"listen"`
 	} `json:"healthChecks"`
 	Metrics *caseMetrics `json:"metrics"`
@@ -212,7 +212,7 @@ func (w *world) check(t *testing.T, want *check, healthy bool) {
 		t.Fatalf("exit code %d: %s", r.code, r.errs)
 	}
 	report := decodeReport(t, r.out)
-	expect, got := []show.Frontend{}, []show.Frontend{}
+	expect, got := []api.Frontend{}, []api.Frontend{}
 	for _, f := range want.Expect {
 		expect = append(expect, normal(f.Frontend))
 	}
@@ -220,7 +220,7 @@ func (w *world) check(t *testing.T, want *check, healthy bool) {
 		f.Service, f.Port = "", "" // expectations do not hold them
 		got = append(got, normal(f))
 	}
-	byKey := func(a, b show.Frontend) int { return strings.Compare(a.Frontend+a.From, b.Frontend+b.From) }
+	byKey := func(a, b api.Frontend) int { return strings.Compare(a.Frontend+a.From, b.Frontend+b.From) }
 	slices.SortFunc(expect, byKey)
 	slices.SortFunc(got, byKey)
 	if diff := cmp.Diff(expect, got); diff != "" {
@@ -232,9 +232,9 @@ func (w *world) check(t *testing.T, want *check, healthy bool) {
 }
 
 // checkHealth compares one health check; a plan speaks for a healthy agent.
-func (w *world) checkHealth(t *testing.T, report *plan.Report, want show.HealthCheck, listen *bool, healthy bool) {
+func (w *world) checkHealth(t *testing.T, report *plan.Report, want api.HealthCheck, listen *bool, healthy bool) {
 	t.Helper()
-	var found []show.HealthCheck
+	var found []api.HealthCheck
 	for _, h := range report.HealthChecks {
 		if h.Service == want.Service {
 			found = append(found, h)
@@ -258,7 +258,7 @@ func (w *world) checkHealth(t *testing.T, report *plan.Report, want show.HealthC
 }
 
 // normal orders what is a set and makes absent lists empty.
-func normal(f show.Frontend) show.Frontend {
+func normal(f api.Frontend) api.Frontend {
 	for _, list := range []*[]string{&f.Endpoints, &f.MasqueradeFrom, &f.AllowSources} {
 		*list = append([]string{}, *list...)
 		slices.Sort(*list)

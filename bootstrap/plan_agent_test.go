@@ -23,17 +23,16 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
 )
 
 // planned is the part of a node that a plan and an agent must report alike. All lists are ordered.
 type planned struct {
-	Frontends      []show.Frontend
-	HealthChecks   []show.HealthCheck
-	Rows           []show.Row
-	Approximations []show.Approximation
+	Frontends      []api.Frontend
+	HealthChecks   []api.HealthCheck
+	Rows           []api.Row
+	Approximations []api.FrontendApproximation
 }
 
 // ordered orders the lists of a plan by their text.
@@ -140,7 +139,7 @@ func (w *world) planned(t *testing.T) *planned {
 func served(t *testing.T, a *agent.Agent) *planned {
 	t.Helper()
 	const condition = "without its session layer VPP answers with ICMP host unreachable"
-	all := &planned{[]show.Frontend{}, []show.HealthCheck{}, []show.Row{}, []show.Approximation{}}
+	all := &planned{[]api.Frontend{}, []api.HealthCheck{}, []api.Row{}, []api.FrontendApproximation{}}
 	services, err := a.Backend().Services(t.Context())
 	if err != nil || !a.Backend().Readiness().Ready {
 		return nil
@@ -160,7 +159,7 @@ func served(t *testing.T, a *agent.Agent) *planned {
 			all.Approximations = append(all.Approximations, a)
 		}
 		for _, c := range detail.Conflicts {
-			all.Approximations = append(all.Approximations, show.Approximation{
+			all.Approximations = append(all.Approximations, api.FrontendApproximation{
 				Service: s.Key, Frontend: c.Frontend, Wanted: "forward", Rendered: "no row",
 				Why: "the frontend belongs to " + c.Owner + ", which is older or has the smaller name",
 			})

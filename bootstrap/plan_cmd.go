@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 const planLong = `Plan shows the frontends that a node would serve, and the rows that its renderers
@@ -102,7 +102,7 @@ func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format
 		}
 		return err
 	}
-	report.Problems = show.Problems(problems)
+	report.Problems = api.Problems(problems)
 	report = report.Only(chosen)
 	if err := out.Print(std.Out, report, func(c *cli.Columns) { planTable(c, report, details) }); err != nil {
 		return err
@@ -128,11 +128,8 @@ func planTable(c *cli.Columns, r *plan.Report, details bool) {
 		c.Row(s.Service, s.Plan, s.Frontends, s.Endpoints, why)
 	}
 	if details {
-		if len(r.Frontends) > 0 {
-			c.Section("Frontends")
-			look.FrontendsTable(c, r.Frontends)
-		}
-		look.HealthChecksTable(c, r.HealthChecks)
+		c.Table("Frontends", r.Frontends)
+		c.Table("Health checks", r.HealthChecks)
 		if len(r.Rows) > 0 {
 			c.Section("Rows in VPP")
 			look.RowsTable(c, r.Rows)
@@ -144,7 +141,7 @@ func planTable(c *cli.Columns, r *plan.Report, details bool) {
 		for _, b := range r.Beside {
 			c.Row(b.Object, b.Service, b.Text)
 		}
-		look.ApproximationsTable(c, r.Approximations)
+		c.Table("Approximations", r.Approximations)
 	}
-	look.ProblemsTable(c, r.Problems)
+	c.Table("Invalid input", r.Problems)
 }

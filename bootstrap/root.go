@@ -5,7 +5,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/chaos"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/fleet"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/node"
@@ -50,7 +49,7 @@ func commands(std cli.Streams) []*cobra.Command {
 		node.NewAgent(std),
 		newPlanCommand(std),
 		newConfigCommand(std),
-		cli.Group("chaos", "Inject faults and verify that the agent recovers", append(chaos.Commands(std), simulationCommands(std)...)...),
+		cli.Group("chaos", "Inject faults and verify that the agent recovers", append(look.ChaosCommands(std), simulationCommands(std)...)...),
 		look.NewExternal(std),
 		node.NewConnector(std),
 		node.NewCleanup(std),

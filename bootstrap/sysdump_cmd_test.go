@@ -111,7 +111,7 @@ func (s *watchedOutput) String() string {
 }
 
 // TestSysdumpKeepsItsLimits: without time for an answer there is no archive, and a limit of size
-// below 1 MiB is refused. The package sysdump tests what an archive lacks above its limit.
+// below 1 MiB is refused. Package fleet tests what an archive lacks above its limit.
 func TestSysdumpKeepsItsLimits(t *testing.T) {
 	s, file := newFleetOf(t), filepath.Join(t.TempDir(), "dump.tar.gz")
 	if r := troupe("", "sysdump", "--kubeconfig", s.kubeconfig, "--file", file, "--timeout", "1ns"); r.code == 0 {

@@ -33,7 +33,6 @@ func (l leaseLayout) name(name string) string { return l.root() + name }
 
 func (l leaseLayout) addresses(name string) string { return l.root() + name + " addresses" }
 
-// parse satisfies layout.
 func (l leaseLayout) parse(key string) parsedKey {
 	lease, annotation := l.split(key)
 	digits, isID := strings.CutPrefix(lease, leaseIDPrefix)

@@ -51,7 +51,6 @@ func (s *leaseStore) traits() traits {
 	return traits{name: "the API server", layout: s.keys, relist: time.Hour, turn: 40 * time.Millisecond, maxTurn: 4 * time.Minute}
 }
 
-// list satisfies Store.
 func (s *leaseStore) list(ctx context.Context) (listed, error) {
 	list, err := s.leases.List(ctx, metav1.ListOptions{LabelSelector: leaseLabel})
 	if err != nil {
@@ -142,7 +141,6 @@ func (s *leaseStore) ended(after int64, err error) (int64, error) {
 	return after, fmt.Errorf("watch leases in %s: %w", s.keys.namespace, err)
 }
 
-// transact satisfies Store.
 func (s *leaseStore) transact(ctx context.Context, op *operation) wrote {
 	return transactLeases(ctx, s.write, s.keys, op)
 }

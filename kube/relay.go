@@ -81,7 +81,6 @@ type intake struct{ *Relay }
 
 var _ Sink = intake{}
 
-// ServiceChanged satisfies kube.Sink.
 func (r intake) ServiceChanged(in *messages.ServiceInput) {
 	if r.observer != nil {
 		r.observer.ObjectsChanged(r.known.change(in))
@@ -89,7 +88,6 @@ func (r intake) ServiceChanged(in *messages.ServiceInput) {
 	r.change(func(s Sink) { s.ServiceChanged(in) })
 }
 
-// NodeChanged satisfies kube.Sink.
 func (r intake) NodeChanged(in *messages.NodeInput) {
 	if r.observer != nil {
 		r.observer.NodeChanged(in)
@@ -107,7 +105,6 @@ func (r intake) change(deliver func(Sink)) {
 	}
 }
 
-// Snapshot satisfies kube.Sink.
 func (r intake) Snapshot(snapshot *messages.Snapshot) {
 	if r.observer != nil {
 		if snapshot.GetNode() != nil {
@@ -123,7 +120,6 @@ func (r intake) Snapshot(snapshot *messages.Snapshot) {
 	}
 }
 
-// Health satisfies kube.Sink.
 func (r intake) Health(h Health) {
 	if r.observer != nil {
 		r.observer.Health(h)

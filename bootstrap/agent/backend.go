@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
@@ -64,7 +65,6 @@ func (b backend) Live() error {
 	return nil
 }
 
-// Readiness satisfies api.Prober.
 func (b backend) Readiness() api.Readiness {
 	report := b.agent.readiness.Load()
 	out := api.Readiness{Ready: report.Ready, Since: report.Since, Parts: make([]api.Part, len(report.Parts))}
@@ -78,7 +78,6 @@ func (b backend) Readiness() api.Readiness {
 	return out
 }
 
-// Node satisfies api.Prober.
 func (b backend) Node() api.NodeHealth {
 	report, now := b.agent.readiness.Load(), time.Now()
 	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: b.agent.node.Load().eligible(), Healthy: report.Ready}
@@ -93,7 +92,6 @@ func (b backend) world(ctx context.Context) (*status.WorldPage, error) {
 	return ask[*status.WorldPage](ctx, b.agent.system, address.Introspect, &status.WorldQuery{})
 }
 
-// Interfaces satisfies api.Reader.
 func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	world, err := b.world(ctx)
 	if err != nil {
@@ -103,13 +101,13 @@ func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	if set == nil {
 		return nil, fmt.Errorf("%w: the agent has not read the interfaces of VPP yet", api.ErrUnavailable)
 	}
-	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Items: []api.Interface{}, Unplaced: set.GetUnplaced()}
+	out := &api.Interfaces{NodeAddresses: append([]string{}, set.GetNodeAddresses()...), Page: api.Page[api.Interface]{Items: []api.Interface{}}, Unplaced: set.GetUnplaced()}
 	for _, i := range set.GetInterfaces() {
 		if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
 			out.Uplink = i.GetName()
 		}
 		out.Items = append(out.Items, api.Interface{
-			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: kindWord(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
+			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: service.Word(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
 			Addresses: append([]string{}, i.GetAddresses()...), Pods: append([]string{}, i.GetPods()...), Frontend: i.GetFrontend(), Backend: i.GetBackend(),
 			OtherProtocols: i.GetOtherProtocols(),
 		})
@@ -117,21 +115,6 @@ func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	return out, nil
 }
 
-// kindWord is an interface kind in the API; unknown kinds of later versions are "other".
-func kindWord(k messages.InterfaceKind) string {
-	switch k {
-	case messages.InterfaceKind_INTERFACE_POD:
-		return "pod"
-	case messages.InterfaceKind_INTERFACE_UPLINK:
-		return "uplink"
-	case messages.InterfaceKind_INTERFACE_INTERNAL:
-		return "internal"
-	default:
-		return "other"
-	}
-}
-
-// Events satisfies api.Reader.
 func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
 	page, err := ask[*status.EventsPage](ctx, b.agent.system, address.Journal, &status.EventsQuery{
 		Before: query.Before, After: query.After, Limit: query.Limit, Kind: query.Kind, Object: query.Object, Cause: query.Cause,
@@ -143,29 +126,15 @@ func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPa
 	for i, e := range page.Events {
 		out.Items[i] = api.Event{
 			Seq: e.GetSeq(), Time: time.Unix(0, e.GetTime()), Kind: e.GetKind(), Actor: e.GetActor(), Object: e.GetObject(), Text: e.GetText(),
-			Cause: e.GetCause(), Method: methodWord(e.GetMethod()), Operations: e.GetOperations(), Executed: e.GetExecuted(), Error: e.GetError(),
+			Cause: e.GetCause(), Operations: e.GetOperations(), Executed: e.GetExecuted(), Error: e.GetError(),
+		}
+		if e.GetMethod() != messages.Method_METHOD_NONE {
+			out.Items[i].Method = service.Word(e.GetMethod())
 		}
 	}
 	return out, nil
 }
 
-// methodWord is the method of a transaction in the API; "" = the event is not a transaction.
-func methodWord(m messages.Method) string {
-	switch m {
-	case messages.Method_METHOD_UPDATE:
-		return "update"
-	case messages.Method_METHOD_UPSTREAM_RESYNC:
-		return "upstream-resync"
-	case messages.Method_METHOD_DOWNSTREAM_RESYNC:
-		return "downstream-resync"
-	case messages.Method_METHOD_FULL_RESYNC:
-		return "full-resync"
-	default:
-		return ""
-	}
-}
-
-// Resync satisfies api.Reader.
 func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 	world, err := b.world(ctx)
 	if err != nil {
@@ -222,7 +191,6 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 	return all, nil
 }
 
-// StartResync satisfies api.Controller.
 func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
 	if request.Method != api.ResyncDownstream {
 		b.agent.system.Send(b.agent.system.PID(address.Registry), &messages.Pull{})
@@ -260,7 +228,6 @@ func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, erro
 // renderer knows.
 const drainPatience = 200 * time.Millisecond
 
-// Status satisfies api.Reader.
 func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	services, err := b.Services(ctx)
 	if err != nil {
@@ -314,9 +281,9 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &api.Nodes{Self: b.agent.cfg.NodeName, Claim: "none", Renderer: b.agent.choiceText(), Items: []api.Node{}, Approximations: approximations(services.Services)}
+	out := &api.Nodes{Self: b.agent.cfg.NodeName, Claim: "none", Renderer: b.agent.choiceText(), Page: api.Page[api.Node]{Items: []api.Node{}}, Approximations: approximations(services.Services)}
 	if cluster := world.Cluster; cluster != nil {
-		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
+		out.Claim, out.Reason, out.Connected = service.Word(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
 		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {
 			n := cluster.GetNodes()[name]
 			id := n.GetId()
@@ -338,18 +305,6 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 		})
 	}
 	return out, nil
-}
-
-// claimWord is a claim state in the API.
-func claimWord(c messages.ClaimState) string {
-	switch c {
-	case messages.ClaimState_CLAIM_HELD:
-		return "held"
-	case messages.ClaimState_CLAIM_FENCED:
-		return "fenced"
-	default:
-		return "pending"
-	}
 }
 
 // Sessions satisfies api.Reader. It returns the latest observation of the agent, so that clients

@@ -70,13 +70,11 @@ func (s *stage) countChanges(n int) {
 	}
 }
 
-// Readiness satisfies live.World.
 func (s *stage) Readiness() (ready bool, reasons string) {
 	report := s.agent.readiness.Load()
 	return report.Ready, report.Reasons()
 }
 
-// Services satisfies live.World.
 func (s *stage) Services(ctx context.Context) ([]live.Service, error) {
 	all, err := s.agent.backend.Services(ctx)
 	if err != nil {
@@ -89,7 +87,6 @@ func (s *stage) Services(ctx context.Context) ([]live.Service, error) {
 	return out, nil
 }
 
-// Diff satisfies live.World.
 func (s *stage) Diff(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +106,6 @@ func (s *stage) Diff(ctx context.Context) ([]string, error) {
 	return operations, nil
 }
 
-// Usage satisfies live.World.
 func (s *stage) Usage() link.Usage {
 	u := s.meter.Usage()
 	u.RowReads -= min(s.own.Load(), u.RowReads)
@@ -125,7 +121,6 @@ const chaosHint = "start the agent with --enable-chaos, or with api.enableChaos:
 // errChaosOff refuses faults in an agent without --enable-chaos.
 var errChaosOff = fmt.Errorf("chaos is off (%w): %s", api.ErrUnsupported, chaosHint)
 
-// Chaos satisfies api.Reader.
 func (b backend) Chaos(context.Context) (*live.Status, error) {
 	if b.agent.stage.live() == nil {
 		return &live.Status{Hint: chaosHint, Records: []live.Record{}}, nil
@@ -134,7 +129,6 @@ func (b backend) Chaos(context.Context) (*live.Status, error) {
 	return &status, nil
 }
 
-// Inject satisfies api.Controller.
 func (b backend) Inject(ctx context.Context, who string, fault live.Fault) (*live.Record, error) {
 	if b.agent.stage.live() == nil {
 		return nil, errChaosOff
@@ -146,7 +140,6 @@ func (b backend) Inject(ctx context.Context, who string, fault live.Fault) (*liv
 	return &record, nil
 }
 
-// StartDrill satisfies api.Controller.
 func (b backend) StartDrill(ctx context.Context, who string, plan live.Plan) (*live.RunStatus, error) {
 	if b.agent.stage.live() == nil {
 		return nil, errChaosOff
@@ -158,7 +151,6 @@ func (b backend) StartDrill(ctx context.Context, who string, plan live.Plan) (*l
 	return &run, nil
 }
 
-// StopChaos satisfies api.Controller.
 func (b backend) StopChaos(_ context.Context, who string) (int, error) {
 	if b.agent.stage.live() == nil {
 		return 0, errChaosOff
@@ -190,10 +182,8 @@ type refusal struct {
 	class error
 }
 
-// Unwrap satisfies errors.Unwrap.
 func (r refusal) Unwrap() []error { return []error{r.error, r.class} }
 
-// Command satisfies api.Controller.
 func (b backend) Command(ctx context.Context, path string, verb api.Verb) error {
 	box, err := b.Box(path)
 	if err != nil {

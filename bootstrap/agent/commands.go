@@ -30,7 +30,6 @@ func (a *Agent) takesExternal() bool {
 	return a.outside != nil && a.rendering().Renderer != config.RendererCNAT
 }
 
-// External satisfies api.Reader.
 func (b backend) External(ctx context.Context) (*api.External, error) {
 	if !b.agent.takesExternal() {
 		return nil, errNoExternal
@@ -39,14 +38,14 @@ func (b backend) External(ctx context.Context) (*api.External, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &api.External{Complete: page.Complete, Layers: []api.ExternalLayer{}, Entries: []api.ExternalEntry{}}
+	out := &api.External{Complete: page.Complete, Layers: []api.ExternalLayer{}, Page: api.Page[api.ExternalEntry]{Items: []api.ExternalEntry{}}}
 	for _, l := range page.Layers {
 		out.Layers = append(out.Layers, api.ExternalLayer{
 			Source: l.Source, Priority: l.Priority, Entries: l.Entries, Document: l.Document, Since: l.Since, Error: l.Problem,
 		})
 	}
 	for _, e := range page.Entries {
-		out.Entries = append(out.Entries, api.ExternalEntry(e))
+		out.Items = append(out.Items, api.ExternalEntry(e))
 	}
 	return out, nil
 }

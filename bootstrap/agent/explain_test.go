@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -33,9 +32,9 @@ func frontend(address string, port uint32, change func(f *messages.Frontend)) *m
 // packetNode is a node with three services: web with all kinds of frontends, and two that claim one
 // address.
 func packetNode() *packetWorld {
-	row := show.Row{Renderer: "nat44", VIP: "10.96.0.10:80/TCP", Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 3}, {Address: "10.1.1.9:8080", Weight: 1}, {Address: "0.0.0.1:1"}}}
+	row := api.Row{Renderer: "nat44", VIP: "10.96.0.10:80/TCP", Locals: []api.Local{{Address: "10.1.1.3:8080", Weight: 3}, {Address: "10.1.1.9:8080", Weight: 1}, {Address: "0.0.0.1:1"}}}
 	wanted := row
-	wanted.Locals = []show.Local{{Address: "10.1.1.3:8080", Weight: 7}, {Address: "10.1.1.4:8080", Weight: 7}}
+	wanted.Locals = []api.Local{{Address: "10.1.1.3:8080", Weight: 7}, {Address: "10.1.1.4:8080", Weight: 7}}
 	external := func(f *messages.Frontend) { f.Kind = messages.FrontendKind_KIND_EXTERNAL_IP }
 	return &packetWorld{
 		views: []*messages.ServiceView{
@@ -55,7 +54,7 @@ func packetNode() *packetWorld {
 		config: service.Config{
 			ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")},
 		},
-		details: map[string]*api.ServiceDetail{"shop/web": {Rendered: []show.Row{wanted}, InVPP: []show.Row{row}}},
+		details: map[string]*api.ServiceDetail{"shop/web": {Rendered: []api.Row{wanted}, InVPP: []api.Row{row}}},
 	}
 }
 

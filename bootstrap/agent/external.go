@@ -51,7 +51,6 @@ func (a *Agent) externalSources() *outsideSources {
 	return s
 }
 
-// Families satisfies external.Sources.
 func (s *outsideSources) Families() (families []string) {
 	if s.file != "" {
 		families = append(families, layers.SourceFile)
@@ -62,7 +61,6 @@ func (s *outsideSources) Families() (families []string) {
 	return families
 }
 
-// Run satisfies external.Sources.
 func (s *outsideSources) Run(ctx context.Context, out func(external.Update)) error {
 	var one sync.Mutex
 	tell := func(u external.Update) {

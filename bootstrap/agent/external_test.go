@@ -66,11 +66,11 @@ func TestExternalFromEverywhere(t *testing.T) {
 		t.Error("it was answered before it was in VPP")
 	}
 	var all api.External
-	if err := control.Get(t.Context(), "external", nil, &all); err != nil || len(all.Layers) != 3 || len(all.Entries) != 3 || !all.Complete {
+	if err := control.Get(t.Context(), "external", nil, &all); err != nil || len(all.Layers) != 3 || len(all.Items) != 3 || !all.Complete {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if e := all.Entries[0]; e.Source != "ops" || e.State != "in-sync" || all.Entries[2].State != "shadowed" || all.Entries[2].Source != "file" {
-		t.Errorf("entries %+v", all.Entries)
+	if e := all.Items[0]; e.Source != "ops" || e.State != "in-sync" || all.Items[2].State != "shadowed" || all.Items[2].Source != "file" {
+		t.Errorf("entries %+v", all.Items)
 	}
 
 	// Another process over the same directory, VPP and etcd's successor.
@@ -167,7 +167,7 @@ func TestExternalErrors(t *testing.T) {
 		t.Error("it was taken over TCP")
 	}
 	var none api.External
-	if err := control.Get(t.Context(), "external/unknown", nil, &none); err != nil || len(none.Layers)+len(none.Entries) != 0 {
+	if err := control.Get(t.Context(), "external/unknown", nil, &none); err != nil || len(none.Layers)+len(none.Items) != 0 {
 		t.Errorf("an unknown source: %+v, %v", none, err)
 	}
 }

@@ -59,13 +59,11 @@ type observer struct {
 	history *page.History
 }
 
-// Programmed satisfies report.Observer.
 func (o observer) Programmed(p report.Programming) {
 	o.Metrics.Programmed(p)
 	o.history.Programmed(time.Now(), p.Latency)
 }
 
-// Synced satisfies report.Observer.
 func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.updated.at.Store(time.Now().UnixNano())
 	o.history.Synced(time.Now())
@@ -80,7 +78,6 @@ type sessionObserver struct {
 	alarmed bool
 }
 
-// Unanswered satisfies sessionsactor.Observer.
 func (o *sessionObserver) Unanswered(silent []sessions.Silent, alarm string) {
 	if o.alarmed != (alarm != "") {
 		o.agent.events.Record(events.Answers(o.agent.cfg.NodeName, alarm))

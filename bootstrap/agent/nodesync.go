@@ -175,7 +175,6 @@ func (n *nodeSync) lastID() uint32 {
 	return n.cfg.LastID
 }
 
-// SetNodes satisfies desired.NodeSync.
 func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -208,7 +207,6 @@ func (n *nodeSync) tellNodes() {
 	}
 }
 
-// Publish satisfies desired.NodeSync.
 func (n *nodeSync) Publish(addresses []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

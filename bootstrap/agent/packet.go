@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -107,7 +106,7 @@ func explainPacket(p service.Packet, w *packetWorld) *api.Packet {
 	out := &api.Packet{
 		Source: p.Source.String(), Destination: destination, Class: table.Class(p.Source), Action: v.Word(), Service: v.Owner,
 		Because: because(&p, &v, w), Backends: []api.PacketBackend{}, Others: []api.PacketOther{},
-		Wanted: []show.Row{}, InVPP: []show.Row{}, Approximations: []show.Approximation{},
+		Wanted: []api.Row{}, InVPP: []api.Row{}, Approximations: []api.FrontendApproximation{},
 	}
 	known := func(n netip.Prefix) bool { return n.Addr().Is4() == p.Source.Is4() }
 	if out.Class == service.ClassRemote && !slices.ContainsFunc(w.config.ClusterCIDRs, known) {
@@ -116,7 +115,7 @@ func explainPacket(p service.Packet, w *packetWorld) *api.Packet {
 			"and serves it like a client of this node")
 	}
 	if v.Row != nil {
-		row := show.Frontends(&messages.ServiceView{Key: v.Owner, Frontends: []*messages.Frontend{v.Row}})[0]
+		row := api.Frontends(&messages.ServiceView{Key: v.Owner, Frontends: []*messages.Frontend{v.Row}})[0]
 		out.Frontend = &row
 	}
 	out.Others = others(destination, out.Class, &v, w.views)
@@ -162,7 +161,7 @@ func because(p *service.Packet, v *service.Verdict, w *packetWorld) []string {
 	case v.Action == messages.Action_ACTION_REJECT:
 		return []string{"the service has no usable endpoint"}
 	}
-	reasons := []string{"it is a frontend of " + v.Owner + " for clients: " + service.FromWord(v.Row.GetFrom())}
+	reasons := []string{"it is a frontend of " + v.Owner + " for clients: " + service.Word(v.Row.GetFrom())}
 	if s := v.Row.GetAffinitySeconds(); s > 0 {
 		reasons = append(reasons, fmt.Sprintf("affinity: within %d s the same client gets the same endpoint", s))
 	}
@@ -192,35 +191,41 @@ func others(destination, class string, v *service.Verdict, views []*messages.Ser
 			}
 			why := v.Owner + " has the address: its claim comes first"
 			if view.GetKey() == v.Owner {
-				why = "for clients: " + service.FromWord(f.GetFrom()) + "; this one is " + class
+				why = "for clients: " + service.Word(f.GetFrom()) + "; this one is " + class
 			}
-			out = append(out, api.PacketOther{Service: view.GetKey(), From: service.FromWord(f.GetFrom()), Action: service.ActionWord(f.GetAction()), Why: why})
+			out = append(out, api.PacketOther{Service: view.GetKey(), From: service.Word(f.GetFrom()), Action: service.Word(f.GetAction()), Why: why})
 		}
 	}
 	return out
 }
 
 // at selects the rows of a destination.
-func at(destination string, rows []show.Row) []show.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(r show.Row) bool { return r.VIP != destination })
+func at(destination string, rows []api.Row) []api.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r api.Row) bool { return r.VIP != destination })
 }
 
 // standing compares the rows in VPP with the desired rows. It returns the worst result.
 func standing(p *api.Packet) string {
 	if len(p.Wanted)+len(p.InVPP) == 0 {
-		return show.NoRow
+		return api.NoRow
 	}
 	for _, r := range slices.Concat(p.Wanted, p.InVPP) {
-		if s := show.Standing(show.Find(p.Wanted, r.Renderer, r.VIP), show.Find(p.InVPP, r.Renderer, r.VIP), false); s != show.AsWanted {
+		find := func(rows []api.Row) *api.Row {
+			if i := slices.IndexFunc(rows, func(o api.Row) bool { return o.Renderer == r.Renderer && o.VIP == r.VIP }); i >= 0 {
+				return &rows[i]
+			}
+			return nil
+		}
+		if s := api.Standing(find(p.Wanted), find(p.InVPP), false); s != api.AsWanted {
 			return s
 		}
 	}
-	return show.AsWanted
+	return api.AsWanted
 }
 
 // backends are the endpoints that Kubernetes asks for and the backends in VPP, with their shares of
 // new connections.
-func backends(v *service.Verdict, held []show.Row) []api.PacketBackend {
+func backends(v *service.Verdict, held []api.Row) []api.PacketBackend {
 	out := []api.PacketBackend{}
 	for _, b := range v.Backends {
 		out = append(out, api.PacketBackend{Address: service.BackendText(b), Share: 1 / float64(len(v.Backends)), SourceReplaced: v.Masquerades(b)})

@@ -169,7 +169,6 @@ type sourceObserver struct{ *Agent }
 
 var _ kube.Observer = sourceObserver{}
 
-// NodeChanged satisfies relay.Observer.
 func (a sourceObserver) NodeChanged(in *messages.NodeInput) {
 	a.noteNode(in.GetSelf())
 	a.hostRoutes.changed(in)
@@ -179,7 +178,6 @@ func (a sourceObserver) NodeChanged(in *messages.NodeInput) {
 	}
 }
 
-// ObjectsChanged satisfies relay.Observer.
 func (a sourceObserver) ObjectsChanged(services, slices int) {
 	a.stage.countChanges(services + slices)
 	if services+slices > 0 {

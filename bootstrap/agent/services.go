@@ -17,13 +17,11 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// Services satisfies api.Reader.
 func (b backend) Services(ctx context.Context) ([]api.Service, error) {
 	page, err := ask[*status.ServicesPage](ctx, b.agent.system, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
@@ -53,7 +51,6 @@ func (b backend) lostVPP() string {
 	return ""
 }
 
-// Service satisfies api.Reader.
 func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, error) {
 	page, err := ask[*status.ServicesPage](ctx, b.agent.system, address.Introspect, &status.ServicesQuery{Key: key})
 	if err != nil {
@@ -68,9 +65,9 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	}
 	s, faults := page.Services[0], b.faults(page)
 	detail := &api.ServiceDetail{
-		Service: b.service(s, b.lostVPP(), faults), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
-		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, serving(held)), Read: page.Read, Draining: draining(held),
-		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s, faults),
+		Service: b.service(s, b.lostVPP(), faults), NotServed: s.GetView().GetNotServed(), Wanted: api.Frontends(s.GetView()),
+		HealthChecks: api.HealthChecks(s.GetView()), Rendered: api.Rows(key, wanted), InVPP: api.Rows(key, serving(held)), Read: page.Read, Draining: draining(held),
+		Approximations: []api.FrontendApproximation{}, Conflicts: []api.Conflict{}, Problems: api.Problems(s.GetErrors()), Uses: uses(s, faults),
 	}
 	faulty(&detail.Service, s.GetView(), page.Faulty)
 	if object := s.GetSpec().GetInput().GetService(); object != nil {
@@ -79,8 +76,8 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 		}
 	}
 	for _, r := range s.GetRenders() {
-		detail.Approximations = append(detail.Approximations, show.Approximations(r.GetApproximations())...)
-		detail.Approximations = append(detail.Approximations, show.Unrendered(detail.Wanted, r.GetUnrendered())...)
+		detail.Approximations = append(detail.Approximations, api.Approximations(r.GetApproximations())...)
+		detail.Approximations = append(detail.Approximations, api.Unrendered(detail.Wanted, r.GetUnrendered())...)
 		for _, c := range r.GetConflicts() {
 			detail.Conflicts = append(detail.Conflicts, api.Conflict{Frontend: c.GetFrontend(), Owner: c.GetOwner()})
 		}
@@ -182,7 +179,7 @@ func (b backend) service(s *messages.ServiceStatus, lost string, faults faults) 
 		out.Error = "not served: " + why
 	}
 	if errs := s.GetErrors(); out.Error == "" && len(errs) > 0 {
-		problem := show.Problems(errs[:1])[0]
+		problem := api.Problems(errs[:1])[0]
 		problem.Source = "" // an agent has one source
 		out.Error = problem.String()
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -91,20 +93,17 @@ func TestServiceLine(t *testing.T) {
 	}
 }
 
+// TestWords: the words of the API are those of the messages.
 func TestWords(t *testing.T) {
-	for kind, want := range map[messages.InterfaceKind]string{
+	for value, want := range map[fmt.Stringer]string{
 		messages.InterfaceKind_INTERFACE_POD: "pod", messages.InterfaceKind_INTERFACE_UPLINK: "uplink",
-		messages.InterfaceKind_INTERFACE_INTERNAL: "internal", messages.InterfaceKind_INTERFACE_OTHER: "other", 99: "other",
-	} {
-		if got := kindWord(kind); got != want {
-			t.Errorf("%s: %q, want %q", kind, got, want)
-		}
-	}
-	for claim, want := range map[messages.ClaimState]string{
+		messages.InterfaceKind_INTERFACE_INTERNAL: "internal", messages.InterfaceKind_INTERFACE_OTHER: "other",
 		messages.ClaimState_CLAIM_HELD: "held", messages.ClaimState_CLAIM_FENCED: "fenced", messages.ClaimState_CLAIM_PENDING: "pending",
+		messages.Method_METHOD_UPDATE: "update", messages.Method_METHOD_UPSTREAM_RESYNC: "upstream-resync",
+		messages.Method_METHOD_DOWNSTREAM_RESYNC: "downstream-resync", messages.Method_METHOD_FULL_RESYNC: "full-resync",
 	} {
-		if got := claimWord(claim); got != want {
-			t.Errorf("%s: %q, want %q", claim, got, want)
+		if got := service.Word(value); got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
 		}
 	}
 }

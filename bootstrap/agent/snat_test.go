@@ -76,7 +76,7 @@ func TestSNAT(t *testing.T) {
 		return strings.HasPrefix(externalWarning(a), "snat: refused: packets to pods of other nodes")
 	})
 	listed, err := a.Backend().External(t.Context())
-	if err != nil || len(listed.Layers) != 1 || !strings.Contains(listed.Layers[0].Error, "10.1.2.0/24 of shop-b") || len(listed.Entries) != 0 {
+	if err != nil || len(listed.Layers) != 1 || !strings.Contains(listed.Layers[0].Error, "10.1.2.0/24 of shop-b") || len(listed.Items) != 0 {
 		t.Errorf("listed is %+v, %v", listed, err)
 	}
 	if got := egressOf(vpp, 4000); got != "10.1.1.5" {
@@ -99,7 +99,7 @@ func TestSNAT(t *testing.T) {
 	b := start(true)
 	eventually(t, "everything in sync", func() bool {
 		listed, err := b.Backend().External(t.Context())
-		return err == nil && listed.Complete && len(listed.Entries) == 5 && !slices.ContainsFunc(listed.Entries, func(e api.ExternalEntry) bool { return e.State != "in-sync" })
+		return err == nil && listed.Complete && len(listed.Items) == 5 && !slices.ContainsFunc(listed.Items, func(e api.ExternalEntry) bool { return e.State != "in-sync" })
 	})
 	quiescentVPP(t, b, vpp)
 	if n := vpp.Counters().Mutating() - before; n != 0 {

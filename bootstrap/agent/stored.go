@@ -62,7 +62,6 @@ func (f podFile) Load() (*messages.Attachments, error) {
 	return attachments, nil
 }
 
-// Save satisfies interfaces.Store.
 func (f podFile) Save(attachments *messages.Attachments) error {
 	if err := f.save(attachments); err != nil {
 		return fmt.Errorf("save interfaces of pods: %w", err)
@@ -87,7 +86,6 @@ type ownedFile string
 
 var _ owned.Store = ownedFile("")
 
-// Load satisfies owned.Store.
 func (f ownedFile) Load() ([]byte, error) {
 	// an unfinished file does no harm
 	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".")
@@ -98,7 +96,6 @@ func (f ownedFile) Load() ([]byte, error) {
 	return content, err
 }
 
-// Save satisfies owned.Store.
 func (f ownedFile) Save(document []byte) error {
 	if err := durable.Replace(durable.Disk{}, string(f), document); err != nil {
 		return fmt.Errorf("save %s: %w", f, err)

@@ -45,7 +45,6 @@ func (a *Agent) watchVPP(socket string, l actorlink.Link) actorlink.Link {
 	return w
 }
 
-// Run satisfies actorlink.Link.
 func (w *vppWatch) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	return w.Link.Run(ctx, func(state *messages.LinkState) {
 		if err := w.seen(ctx, state); err != nil {

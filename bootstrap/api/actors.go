@@ -7,32 +7,32 @@ import (
 
 // Actor is one actor with its numbers.
 type Actor struct {
-	Path string `json:"path"`
-	Kind string `json:"kind"`
+	Path string `json:"path" column:"ACTOR"`
+	Kind string `json:"kind" column:"KIND,wide"`
 	// State is the first of these that applies: stopping, quarantined (a service that failed
 	// too often), backoff (it failed and is restarted after a delay), suspended (it failed and
 	// its supervisor has not decided yet), held (its mailbox is closed, by the verb suspend or
 	// while an earlier sibling restarts), starting (not ready yet), running (it handles a
 	// message), idle.
-	State string `json:"state"`
+	State string `json:"state" column:"STATE"`
 	// Incarnation counts its starts, from 1.
-	Incarnation uint64 `json:"incarnation"`
+	Incarnation uint64 `json:"incarnation" column:"INCARNATION,wide"`
 	// Pending is the number of messages in the mailbox, Received the number of all posted
 	// messages, Coalesced the number of messages that replaced a pending message.
-	Pending   uint64 `json:"pending"`
-	Received  uint64 `json:"received"`
+	Pending   uint64 `json:"pending" column:"PENDING"`
+	Received  uint64 `json:"received" column:"RECEIVED,wide"`
 	Coalesced uint64 `json:"coalesced"`
 	// Restarts and Failures count since the start of the agent.
-	Restarts uint64 `json:"restarts"`
-	Failures uint64 `json:"failures"`
+	Restarts uint64 `json:"restarts" column:"RESTARTS"`
+	Failures uint64 `json:"failures" column:"FAILURES"`
 	// BusySeconds is the time spent handling messages.
-	BusySeconds float64 `json:"busySeconds"`
+	BusySeconds float64 `json:"busySeconds" column:"BUSY"`
 	// LastMessage is the type of the latest message.
 	LastMessage string `json:"lastMessage,omitempty"`
 	// Since is the start of the incarnation.
 	Since time.Time `json:"since,omitzero"`
 	// LastFailure is one line; "" = none.
-	LastFailure string `json:"lastFailure,omitempty"`
+	LastFailure string `json:"lastFailure,omitempty" column:"LAST FAILURE"`
 	// MostPending is the largest number of messages that ever waited. OldestSeconds is the
 	// waiting time of the message that has waited longest.
 	MostPending   uint64  `json:"mostPending,omitempty"`
@@ -65,18 +65,18 @@ type Mailbox struct {
 
 // Waiting is one message in a mailbox.
 type Waiting struct {
-	Type string `json:"type"`
+	Type string `json:"type" column:"TYPE"`
 	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not
 	// coalesced.
-	Key string `json:"key,omitempty"`
+	Key string `json:"key,omitempty" column:"KEY"`
 	// AgeSeconds is its waiting time. With a key, it counts from the first value that the actor
 	// has not handled.
-	AgeSeconds float64 `json:"ageSeconds"`
+	AgeSeconds float64 `json:"ageSeconds" column:"AGE"`
 	// Sender is the actor that expects an answer; "" = none.
-	Sender string `json:"sender,omitempty"`
+	Sender string `json:"sender,omitempty" column:"FROM"`
 	// Body is the content. It is left out of internal messages, of messages above 4 KiB, behind
 	// the first 100 messages, and on TCP with api.redactMessages.
-	Body json.RawMessage `json:"body,omitempty"`
+	Body json.RawMessage `json:"body,omitempty" column:"CONTENT,wide"`
 }
 
 // Traffic counts the messages that the actors of one kind have handled and sent since the start of
@@ -93,12 +93,12 @@ type Traffic struct {
 
 // MessageTraffic is one type of message.
 type MessageTraffic struct {
-	Type  string `json:"type"`
-	Count uint64 `json:"count"`
+	Type  string `json:"type" column:"TYPE"`
+	Count uint64 `json:"count" column:"HANDLED"`
 	// P50Seconds and P99Seconds are the times below which 50 and 99 of 100 messages were
 	// handled, rounded up to a power of two of nanoseconds.
-	P50Seconds float64 `json:"p50Seconds"`
-	P99Seconds float64 `json:"p99Seconds"`
+	P50Seconds float64 `json:"p50Seconds" column:"P50"`
+	P99Seconds float64 `json:"p99Seconds" column:"P99"`
 }
 
 // KindTraffic is the number of messages from or to a kind of actors.
@@ -117,28 +117,28 @@ type DeadLetters struct {
 
 // DeadLetter is one message that was not delivered.
 type DeadLetter struct {
-	Time time.Time `json:"time"`
+	Time time.Time `json:"time" column:"TIME"`
+	Type string    `json:"type" column:"MESSAGE"`
 	// To is the path of the receiver, Sender the path of the actor that expects an answer; "" =
 	// none.
-	To     string `json:"to"`
-	Sender string `json:"sender,omitempty"`
-	Type   string `json:"type"`
+	To     string `json:"to" column:"TO"`
+	Sender string `json:"sender,omitempty" column:"FROM"`
 	// Reason is one of: no such actor, actor has stopped, discarded on stop, too many were
 	// waiting.
-	Reason string `json:"reason"`
+	Reason string `json:"reason" column:"WHY"`
 }
 
 // Failure is one failure of an actor.
 type Failure struct {
-	Time        time.Time `json:"time"`
-	Incarnation uint64    `json:"incarnation"`
-	// Reason is the panic or error.
-	Reason string `json:"reason"`
+	Time        time.Time `json:"time" column:"TIME"`
+	Incarnation uint64    `json:"incarnation" column:"INCARNATION"`
 	// Message is the type of the message that the actor was handling.
-	Message string `json:"message,omitempty"`
+	Message string `json:"message,omitempty" column:"MESSAGE"`
 	// Decision of the supervisor: restart, quarantine, escalate.
-	Decision string `json:"decision,omitempty"`
-	Stack    string `json:"stack,omitempty"`
+	Decision string `json:"decision,omitempty" column:"DECISION"`
+	// Reason is the panic or error.
+	Reason string `json:"reason" column:"REASON"`
+	Stack  string `json:"stack,omitempty"`
 }
 
 // TreeNode is an actor with its descendants.

@@ -11,20 +11,8 @@ type External struct {
 	Complete bool `json:"complete"`
 	// Layers by source.
 	Layers []ExternalLayer `json:"layers"`
-	// Entries of all layers, ordered by name; of the same name the owner is first.
-	Entries []ExternalEntry `json:"entries"`
-	// Next is the cursor of the next page of entries; "" = this is the last one. Total counts
-	// the entries of all pages. A Backend leaves both out.
-	Next  string `json:"next,omitempty"`
-	Total int    `json:"total"`
-}
-
-// Join adds the entries of the next page and takes over its other fields. It returns the cursor of
-// the page after it; "" = there is none.
-func (x *External) Join(page *External) (next string) {
-	page.Entries = append(x.Entries, page.Entries...)
-	*x = *page
-	return x.Next
+	// Page has the entries of all layers, ordered by name; of the same name the owner is first.
+	Page[ExternalEntry]
 }
 
 // ExternalLayer is the configuration of one source.
@@ -47,19 +35,19 @@ type ExternalLayer struct {
 // ExternalEntry is one entry of a layer with its state.
 type ExternalEntry struct {
 	// Name is the key of a mapping, "address IP", or "interface NAME".
-	Name string `json:"name"`
+	Name string `json:"name" column:"NAME"`
 	// Kind is static, identity, address or interface.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" column:"KIND"`
 	// Source is the layer.
-	Source string `json:"source"`
+	Source string `json:"source" column:"SOURCE"`
 	// State is in-sync, pending, failed, refused (another owner has it) or shadowed (a layer
 	// above has an entry of the same name).
-	State string `json:"state"`
+	State string `json:"state" column:"STATE"`
 	// Owner is the present owner if it is not this layer: another layer, a service, or a
 	// configuration in VPP.
-	Owner string `json:"owner"`
+	Owner string `json:"owner" column:"OWNER"`
 	// Why is the reason for a state other than in-sync.
-	Why string `json:"why"`
+	Why string `json:"why" column:"WHY"`
 }
 
 // ExternalResult answers a change of external configuration.

@@ -10,40 +10,28 @@ type Interfaces struct {
 	// Unplaced are the addresses of pods and local endpoints of this node to which no interface
 	// leads, ordered.
 	Unplaced []string `json:"unplaced,omitempty"`
-	// Items are ordered by index.
-	Items []Interface `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of
-	// all pages. A Backend leaves both out.
-	Next  string `json:"next,omitempty"`
-	Total int    `json:"total"`
-}
-
-// Join adds the items of the next page and takes over its other fields. It returns the cursor of
-// the page after it; "" = there is none.
-func (i *Interfaces) Join(page *Interfaces) (next string) {
-	page.Items = append(i.Items, page.Items...)
-	*i = *page
-	return i.Next
+	// Page has the interfaces, ordered by index.
+	Page[Interface]
 }
 
 // Interface is one interface of VPP.
 type Interface struct {
-	Index uint32 `json:"index"`
-	Name  string `json:"name"`
+	Index uint32 `json:"index" column:"INDEX"`
+	Name  string `json:"name" column:"NAME"`
 	// Kind is pod, uplink, internal or other.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" column:"KIND"`
 	// Up is true if the interface is administratively up and has a link.
-	Up bool `json:"up"`
-	// Addresses are "ip/len".
-	Addresses []string `json:"addresses"`
-	// Pods behind it, "namespace/name".
-	Pods []string `json:"pods"`
+	Up bool `json:"up" column:"UP"`
 	// Frontend: packets of clients enter here. Backend: a local endpoint is behind it.
-	Frontend bool `json:"frontend"`
-	Backend  bool `json:"backend"`
+	Frontend bool `json:"frontend" column:"FRONTEND"`
+	Backend  bool `json:"backend" column:"BACKEND"`
+	// Addresses are "ip/len".
+	Addresses []string `json:"addresses" column:"ADDRESSES"`
+	// Pods behind it, "namespace/name".
+	Pods []string `json:"pods" column:"PODS"`
 	// OtherProtocols is why packets that are not TCP, UDP or ICMP enter here; NAT44 leaves them
 	// alone. "" = there are none.
-	OtherProtocols string `json:"otherProtocols,omitempty"`
+	OtherProtocols string `json:"otherProtocols,omitempty" column:"OTHER PROTOCOLS,wide"`
 }
 
 // Nodes are the nodes of the cluster.
@@ -57,47 +45,35 @@ type Nodes struct {
 	Reason string `json:"reason,omitempty"`
 	// Connected is true while the node store answers.
 	Connected bool `json:"connected"`
-	// Items are ordered by name.
-	Items []Node `json:"items"`
-	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of
-	// all pages. A Backend leaves both out.
-	Next  string `json:"next,omitempty"`
-	Total int    `json:"total"`
+	// Page has the nodes, ordered by name.
+	Page[Node]
 	// Renderer says which renderer serves IPv4 on this node, and why.
 	Renderer string `json:"renderer"`
 	// Approximations of this node, ordered by renderer and reason.
 	Approximations []Approximation `json:"approximations"`
 }
 
-// Join adds the items of the next page and takes over its other fields. It returns the cursor of
-// the page after it; "" = there is none.
-func (n *Nodes) Join(page *Nodes) (next string) {
-	page.Items = append(n.Items, page.Items...)
-	*n = *page
-	return n.Next
-}
-
 // Approximation is a difference between the request of Kubernetes and this node, for all services
 // with that request.
 type Approximation struct {
-	Renderer string `json:"renderer"`
+	Renderer string `json:"renderer" column:"RENDERER"`
 	// Services is the number of these services.
-	Services int `json:"services"`
+	Services int `json:"services" column:"SERVICES"`
 	// Wanted and Rendered belong to the first service.
-	Wanted   string `json:"wanted"`
-	Rendered string `json:"rendered"`
-	Why      string `json:"why"`
+	Wanted   string `json:"wanted" column:"WANTED"`
+	Rendered string `json:"rendered" column:"RENDERED"`
+	Why      string `json:"why" column:"WHY"`
 }
 
 // Node is one node of the cluster.
 type Node struct {
-	Name string `json:"name"`
+	Name string `json:"name" column:"NAME"`
 	// ID is 0 while the node has none.
-	ID uint32 `json:"id"`
+	ID uint32 `json:"id" column:"ID"`
 	// VPPAddresses are "ip/len".
-	VPPAddresses        []string `json:"vppAddresses"`
-	ManagementAddresses []string `json:"managementAddresses"`
-	PodCIDRs            []string `json:"podCIDRs"`
+	VPPAddresses        []string `json:"vppAddresses" column:"VPP ADDRESSES"`
+	ManagementAddresses []string `json:"managementAddresses" column:"MANAGEMENT ADDRESSES"`
+	PodCIDRs            []string `json:"podCIDRs" column:"POD CIDRS"`
 }
 
 // PodInterface is the assigned interface of a pod in VPP.

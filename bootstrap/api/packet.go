@@ -2,8 +2,6 @@ package api
 
 import (
 	"time"
-
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // ClassUnknown is the class of a client that is not of this node: without a cluster CIDR an address
@@ -24,7 +22,7 @@ type Packet struct {
 	// Service that has the address, "namespace/name"; "" = none.
 	Service string `json:"service"`
 	// Frontend that decided; left out if a rule about service addresses did.
-	Frontend *show.Frontend `json:"frontend,omitempty"`
+	Frontend *Frontend `json:"frontend,omitempty"`
 	// Backends are the endpoints, one of which gets the packet: first the endpoints that
 	// Kubernetes asks for, then endpoints that only VPP has.
 	Backends []PacketBackend `json:"backends"`
@@ -32,13 +30,13 @@ type Packet struct {
 	Others []PacketOther `json:"others"`
 	// Wanted and InVPP are the rows of the destination. InVPP was read from VPP at Read, or
 	// written to it since.
-	Wanted []show.Row `json:"wanted"`
-	InVPP  []show.Row `json:"inVPP"`
-	Read   time.Time  `json:"read,omitzero"`
+	Wanted []Row     `json:"wanted"`
+	InVPP  []Row     `json:"inVPP"`
+	Read   time.Time `json:"read,omitzero"`
 	// VPP compares Wanted and InVPP: as wanted, missing, other than wanted, left over, or no
 	// row.
-	VPP            string               `json:"vpp"`
-	Approximations []show.Approximation `json:"approximations"`
+	VPP            string                  `json:"vpp"`
+	Approximations []FrontendApproximation `json:"approximations"`
 }
 
 // PacketBackend is an endpoint for a packet.
@@ -56,9 +54,9 @@ type PacketBackend struct {
 
 // PacketOther is a frontend that does not decide.
 type PacketOther struct {
-	Service string `json:"service"`
+	Service string `json:"service" column:"SERVICE"`
 	// From is the class of its clients, Action its action.
-	From   string `json:"from"`
-	Action string `json:"action"`
-	Why    string `json:"why"`
+	From   string `json:"from" column:"FROM"`
+	Action string `json:"action" column:"ACTION"`
+	Why    string `json:"why" column:"WHY"`
 }

@@ -1,5 +1,10 @@
 package api
 
+import (
+	_ "embed"
+	"slices"
+)
+
 // Limits of pages.
 const (
 	// DefaultLimit is the number of items of a page without ?limit=.
@@ -17,7 +22,26 @@ type Page[T any] struct {
 	Total int `json:"total"`
 }
 
+// Paged is a resource with a list in pages and further fields: it embeds a Page. A Backend has the
+// whole list, and sets Items only.
+type Paged[T, I any] interface {
+	*T
+	List() *Page[I]
+}
+
+// List satisfies Paged.
+func (p *Page[T]) List() *Page[T] { return p }
+
 // Error is the body of every error.
 type Error struct {
 	Error string `json:"error"`
 }
+
+// description is the OpenAPI document of the agent. A test makes it from the types and compares it
+// with the handlers.
+//
+//go:embed openapi.json
+var description []byte
+
+// OpenAPI returns the description of the API, an OpenAPI 3.1 document in JSON.
+func OpenAPI() []byte { return slices.Clone(description) }

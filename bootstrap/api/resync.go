@@ -24,37 +24,37 @@ func (r *Resync) LastRead() (last time.Time) {
 
 // HealingCount counts the repairs of a part by one escalation step.
 type HealingCount struct {
-	Part string `json:"part"`
+	Part string `json:"part" column:"PART"`
 	// Rung is the escalation step: key, object, downstream, full, subtree or exit.
-	Rung  string `json:"rung"`
-	Count uint64 `json:"count"`
+	Rung  string `json:"rung" column:"STEP"`
+	Count uint64 `json:"count" column:"COUNT"`
 }
 
 // IllPart is an unhealthy part that escalation steps may repair.
 type IllPart struct {
-	Part   string `json:"part"`
-	Reason string `json:"reason"`
+	Part string `json:"part" column:"PART"`
 	// Since is when the part became unhealthy, Next the time of the next escalation step.
-	Since time.Time `json:"since"`
-	Next  time.Time `json:"next"`
+	Since time.Time `json:"since" column:"SINCE"`
+	Next  time.Time `json:"next" column:"NEXT"`
 	// Rung is the latest escalation step; "none" = none yet.
-	Rung string `json:"rung"`
+	Rung   string `json:"rung" column:"LAST STEP"`
+	Reason string `json:"reason" column:"REASON"`
 }
 
 // RendererSync is the state of one renderer.
 type RendererSync struct {
-	Renderer string `json:"renderer"`
+	Renderer string `json:"renderer" column:"RENDERER"`
 	// Epoch counts its starts.
-	Epoch uint64 `json:"epoch"`
-	// InSync is true if VPP is in the desired state as far as the renderer knows; Reason is why
-	// it is not, or a warning.
-	InSync bool   `json:"inSync"`
-	Reason string `json:"reason,omitempty"`
+	Epoch uint64 `json:"epoch" column:"EPOCH"`
+	// InSync is true if VPP is in the desired state as far as the renderer knows.
+	InSync bool `json:"inSync" column:"IN SYNC"`
 	// Read is when the latest reading of VPP began, left out before the first. Because is its
 	// reason, Differences the number of objects and settings that differed.
-	Read        time.Time `json:"read,omitzero"`
-	Because     string    `json:"because,omitempty"`
-	Differences uint32    `json:"differences"`
+	Read        time.Time `json:"read,omitzero" column:"VPP READ,ago"`
+	Because     string    `json:"because,omitempty" column:"BECAUSE"`
+	Differences uint32    `json:"differences" column:"DIFFERED"`
+	// Reason is why it is not in sync, or a warning.
+	Reason string `json:"reason,omitempty" column:"REASON"`
 	// Repair is about the latest reading with differences; left out if there was none.
 	Repair *Repair `json:"repair,omitempty"`
 }

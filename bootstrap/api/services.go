@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // ServiceState is the state of a service.
@@ -56,11 +54,11 @@ func ServiceStates() []ServiceState {
 // the word is no state.
 func Tone(word string) string {
 	switch word {
-	case "idle", "running", string(ServiceInSync), string(ServedAll), show.AsWanted:
+	case "idle", "running", string(ServiceInSync), string(ServedAll), AsWanted:
 		return "good"
 	case "starting", "held", "backoff", "suspended", string(ServicePending), string(ServicePartly), string(ServiceNotServed), string(ServedWaiting):
 		return "warn"
-	case string(ServiceFailed), string(ServiceQuarantined), string(ServedRefused), show.Missing, show.OtherThanWanted, show.LeftOver, "stopping", "not-well", "violated":
+	case string(ServiceFailed), string(ServiceQuarantined), string(ServedRefused), Missing, OtherThanWanted, LeftOver, "stopping", "not-well", "violated":
 		return "bad"
 	}
 	return ""
@@ -89,22 +87,22 @@ func (s Served) Why() string {
 // Service is the summary of a service.
 type Service struct {
 	// Key is "namespace/name".
-	Key string `json:"service"`
+	Key string `json:"service" column:"SERVICE"`
 	// ClusterIP is its first cluster IP; "" = none.
-	ClusterIP string       `json:"clusterIP,omitempty"`
-	Served    Served       `json:"served"`
-	State     ServiceState `json:"state"`
+	ClusterIP string       `json:"clusterIP,omitempty" column:"CLUSTER-IP"`
+	Served    Served       `json:"served" column:"SERVED"`
+	State     ServiceState `json:"state" column:"STATE"`
 	// Generation of its latest input.
 	Generation uint64 `json:"generation"`
 	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and
 	// its rows in VPP.
-	Frontends int `json:"frontends"`
-	Endpoints int `json:"endpoints"`
-	Rows      int `json:"rows"`
+	Frontends int `json:"frontends" column:"FRONTENDS,wide"`
+	Endpoints int `json:"endpoints" column:"ENDPOINTS"`
+	Rows      int `json:"rows" column:"ROWS,wide"`
 	// Changed is the time of the latest change.
-	Changed time.Time `json:"changed,omitzero"`
+	Changed time.Time `json:"changed,omitzero" column:"CHANGED,wide,ago"`
 	// Error is the latest error; "" = none.
-	Error string `json:"error,omitempty"`
+	Error string `json:"error,omitempty" column:"ERROR"`
 }
 
 // ServiceDetail is a service with its desired frontends, the rows of the renderers for them, and
@@ -120,23 +118,23 @@ type ServiceDetail struct {
 	// then endpoints that are not used everywhere.
 	Uses []EndpointUse `json:"uses"`
 	// Wanted are the frontends that Kubernetes requires.
-	Wanted       []show.Frontend    `json:"wanted"`
-	HealthChecks []show.HealthCheck `json:"healthChecks"`
+	Wanted       []Frontend    `json:"wanted"`
+	HealthChecks []HealthCheck `json:"healthChecks"`
 	// Rendered are the desired rows.
-	Rendered []show.Row `json:"rendered"`
+	Rendered []Row `json:"rendered"`
 	// InVPP are the rows that the renderers read from VPP at Read or wrote to it since, except
 	// rows of frontends that another service owns. Diff reads VPP now.
-	InVPP []show.Row `json:"inVPP"`
-	Read  time.Time  `json:"read,omitzero"`
+	InVPP []Row     `json:"inVPP"`
+	Read  time.Time `json:"read,omitzero"`
 	// Draining are the endpoints that keep their connections through VPP and get no new
 	// connections, ordered by address.
 	Draining []DrainingEndpoint `json:"draining"`
 	// Approximations are the approximations of a plan of this node, without conflicts.
-	Approximations []show.Approximation `json:"approximations"`
+	Approximations []FrontendApproximation `json:"approximations"`
 	// Conflicts are frontends that another service owns.
 	Conflicts []Conflict `json:"conflicts"`
 	// Problems are the invalid parts of the input.
-	Problems []show.Problem `json:"problems"`
+	Problems []Problem `json:"problems"`
 }
 
 // DrainingEndpoint is an endpoint that keeps its connections and gets no new connections.
@@ -190,6 +188,6 @@ type EndpointUse struct {
 
 // Conflict is a frontend that another service owns.
 type Conflict struct {
-	Frontend string `json:"frontend"`
-	Owner    string `json:"owner"`
+	Frontend string `json:"frontend" column:"FRONTEND"`
+	Owner    string `json:"owner" column:"OWNER"`
 }

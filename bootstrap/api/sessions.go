@@ -21,11 +21,11 @@ type Sessions struct {
 // ProtocolSessions are the sessions of one protocol.
 type ProtocolSessions struct {
 	// Protocol is tcp, udp, icmp or other.
-	Protocol string `json:"protocol"`
+	Protocol string `json:"protocol" column:"PROTOCOL"`
 	// Sessions occupy a place in the table. Expired counts the sessions among them after their
 	// timeout.
-	Sessions uint64 `json:"sessions"`
-	Expired  uint64 `json:"expired"`
+	Sessions uint64 `json:"sessions" column:"SESSIONS"`
+	Expired  uint64 `json:"expired" column:"EXPIRED"`
 }
 
 // ServiceSessions are live NAT sessions of a service.
@@ -41,17 +41,17 @@ type ServiceSessions struct {
 // Session is one NAT session.
 type Session struct {
 	// Protocol is TCP, UDP or the number of another one.
-	Protocol string `json:"protocol"`
+	Protocol string `json:"protocol" column:"PROTOCOL"`
 	// Client, Frontend and Backend are "ip:port". ClientAs is the address of the client as the
 	// backend sees it, if it is replaced.
-	Client   string `json:"client"`
-	ClientAs string `json:"clientAs,omitempty"`
-	Frontend string `json:"frontend"`
-	Backend  string `json:"backend"`
-	// IdleSeconds is the time since the last packet. An Expired session only keeps its place in
-	// the table.
-	IdleSeconds float64 `json:"idleSeconds"`
-	Expired     bool    `json:"expired"`
-	Packets     uint64  `json:"packets"`
-	Bytes       uint64  `json:"bytes"`
+	Client   string `json:"client" column:"CLIENT"`
+	Frontend string `json:"frontend" column:"FRONTEND"`
+	Backend  string `json:"backend" column:"BACKEND"`
+	ClientAs string `json:"clientAs,omitempty" column:"CLIENT AS,wide"`
+	// IdleSeconds is the time since the last packet.
+	IdleSeconds float64 `json:"idleSeconds" column:"IDLE"`
+	Packets     uint64  `json:"packets" column:"PACKETS,wide"`
+	Bytes       uint64  `json:"bytes" column:"BYTES,wide"`
+	// Expired is true for a session that only keeps its place in the table.
+	Expired bool `json:"expired" column:"EXPIRED"`
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // Readiness reports whether the node is ready, part by part.
@@ -84,7 +82,7 @@ type Restart struct {
 // String describes the restart in words, for example "VPP restarted 3 min ago: away for 1.2s,
 // filled 40ms later".
 func (r *Restart) String() string {
-	text := fmt.Sprintf("VPP restarted %s ago: away for %v", show.Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
+	text := fmt.Sprintf("VPP restarted %s ago: away for %v", Age(time.Since(r.Back)), r.Back.Sub(r.Lost).Round(time.Millisecond))
 	if r.Filled.IsZero() {
 		return text
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -69,6 +70,32 @@ func (c *Columns) Row(cells ...any) {
 		}
 	}
 	c.lines = append(c.lines, line{cells: texts})
+}
+
+// Table adds the rows of a slice of structs with columns (api.Columns), under a title; "" = it is
+// the first table, which has its headings without rows, too.
+func (c *Columns) Table(title string, rows any) {
+	all := reflect.ValueOf(rows)
+	if title != "" && all.Len() == 0 {
+		return
+	} else if title != "" {
+		c.Section(title)
+	}
+	columns := api.Columns(all.Type().Elem())
+	cells := make([]any, len(columns))
+	for i, column := range columns {
+		cells[i] = column.Title
+		if column.Wide {
+			cells[i] = Optional(column.Title)
+		}
+	}
+	c.Row(cells...)
+	for n := range all.Len() {
+		for i := range columns {
+			cells[i] = columns[i].Cell(all.Index(n))
+		}
+		c.Row(cells...)
+	}
 }
 
 // Note adds a text below the row before it.

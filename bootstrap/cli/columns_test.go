@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,5 +156,24 @@ func TestTextOfOthersIsText(t *testing.T) {
 	got := drawn(t, Screen{}, func(c *Columns) { c.Row("a\x1b[2Jb\rc\u009bd\te\nf", "g") })
 	if got != "a?[2Jb?c?d e f   g\n" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestStructsAreTables: a tag makes a column; a table with a title is left out without rows.
+func TestStructsAreTables(t *testing.T) {
+	type row struct {
+		Name    string    `column:"NAME"`
+		Hidden  string    // no column
+		Since   time.Time `column:"SINCE"`
+		IPs     []string  `column:"IPS"`
+		Age     time.Time `column:"AGE,wide,ago"`
+		Seconds float64   `column:"BUSY"`
+	}
+	got := drawn(t, Screen{}, func(c *Columns) {
+		c.Table("", []row{{Name: "a", Hidden: "b", Since: time.Unix(0, 0), IPs: []string{"c", "d"}, Seconds: 1.5}})
+		c.Table("Empty", []row{})
+	})
+	if diff := cmp.Diff("NAME   SINCE                      IPS   BUSY\na      1970-01-01T00:00:00.000Z   c,d   1.5s\n", got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -7,8 +7,7 @@
 //
 // The packages below it have one file for each command:
 //
-//	cli/look       queries and changes of one running agent
-//	cli/chaos      faults in a running agent
+//	cli/look       queries and changes of one running agent, faults in it
 //	cli/fleet      all nodes: status, check, sysdump, the archive
 //	cli/node       the agent and the connector as processes, and the VPP of the node
 //	cli/simulated  the demo, a simulated VPP, the simulation of faults; not in the image

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -46,7 +46,7 @@ type ObjectErrors []*messages.ObjectError
 // Error has a line for each.
 func (e ObjectErrors) Error() string {
 	lines := make([]string, len(e))
-	for i, problem := range show.Problems(e) {
+	for i, problem := range api.Problems(e) {
 		lines[i] = strings.ReplaceAll(problem.String(), "\n", " ")
 	}
 	return strings.Join(lines, "\n")

@@ -286,28 +286,24 @@ func All[T any](ctx context.Context, c *Client, resource string, query url.Value
 	}
 }
 
-// Paged is a resource with a list in pages: api.Interfaces, api.Nodes, api.External.
-type Paged[T any] interface {
-	*T
-	Join(page *T) (next string)
-}
-
 // Whole reads every page of a resource that has fields besides its list.
-func Whole[T any, P Paged[T]](ctx context.Context, c *Client, resource string) (*T, error) {
-	whole, query, seen := new(T), url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}, pages{}
+func Whole[T, I any, P api.Paged[T, I]](ctx context.Context, c *Client, resource string) (*T, error) {
+	query, seen, items := url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}, pages{}, []I(nil)
 	for c = c.listing(); ; {
 		page := new(T)
 		if err := c.Get(ctx, resource, query, page); err != nil {
 			return nil, err
 		}
-		next := P(whole).Join(page)
-		if next == "" {
-			return whole, nil
+		list := P(page).List()
+		items = append(items, list.Items...)
+		if list.Next == "" {
+			list.Items = items
+			return page, nil
 		}
-		if err := seen.next(next); err != nil {
+		if err := seen.next(list.Next); err != nil {
 			return nil, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, err)
 		}
-		query.Set("cursor", next)
+		query.Set("cursor", list.Next)
 	}
 }
 

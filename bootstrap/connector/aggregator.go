@@ -60,7 +60,6 @@ func newAggregator(d *deps) runtime.Behaviour {
 	return a
 }
 
-// Start satisfies runtime.Behaviour.
 func (a *aggregator) Start(c *runtime.Context) {
 	a.ask(c)
 	a.publish(c)
@@ -81,7 +80,6 @@ func (a *aggregator) ask(c *runtime.Context) {
 	}
 }
 
-// Receive satisfies runtime.Behaviour.
 func (a *aggregator) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Resync:
@@ -122,7 +120,6 @@ func (a *aggregator) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// Stop satisfies runtime.Behaviour.
 func (*aggregator) Stop(*runtime.Context) {}
 
 // trigger makes a pass compare everything.
@@ -224,7 +221,6 @@ func (in *input) state(name string) SourceState {
 	return out
 }
 
-// Inspect satisfies runtime.Inspector.
 func (a *aggregator) Inspect() any {
 	s := a.status()
 	out := map[string]any{"listed": s.Listed, "passes": s.passes, "sources": s.Sources}

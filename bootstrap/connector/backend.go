@@ -21,7 +21,6 @@ type backend struct {
 
 var _ api.Process = backend{}
 
-// Command satisfies api.Commander.
 func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
 	if verb != api.VerbRestart {
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
@@ -35,7 +34,6 @@ func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
 	return nil
 }
 
-// Live satisfies api.Prober.
 func (b backend) Live() error {
 	if _, ok := b.c.system.Actor(rootPath); !ok {
 		return errors.New("the root actor is gone")

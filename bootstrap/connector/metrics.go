@@ -32,7 +32,6 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 // depends on the sources.
 func (metrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect satisfies prometheus.Collector.
 func (m metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)

@@ -66,7 +66,6 @@ func newSink(d *deps) runtime.Behaviour {
 	return &sink{deps: d, jobs: map[string]*job{}, refused: map[store.WriteReason]uint64{}}
 }
 
-// Start satisfies runtime.Behaviour.
 func (s *sink) Start(c *runtime.Context) {
 	post := c.Post()
 	s.store = s.deps.store()
@@ -106,7 +105,6 @@ func (s *sink) publish(c *runtime.Context) {
 	c.After(time.Second, &publish{})
 }
 
-// Receive satisfies runtime.Behaviour.
 func (s *sink) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *again:
@@ -135,7 +133,6 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// Stop satisfies runtime.Behaviour.
 func (*sink) Stop(*runtime.Context) {}
 
 // plan replaces the work. A service keeps the delay of its retry.
@@ -262,5 +259,4 @@ func (s *sink) status() *sinkStatus {
 	return out
 }
 
-// Inspect satisfies runtime.Inspector.
 func (s *sink) Inspect() any { return s.status() }

@@ -25,7 +25,6 @@ func (*snapshot) CoalesceKey() string { return "snapshot" }
 // ended says that the source has returned.
 type ended struct{ err error }
 
-// Start satisfies runtime.Behaviour.
 func (s *source) Start(c *runtime.Context) {
 	defer c.Ready()
 	from, err := s.of.make()
@@ -45,7 +44,6 @@ func (s *source) Start(c *runtime.Context) {
 	})
 }
 
-// Receive satisfies runtime.Behaviour.
 func (s *source) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *snapshot:
@@ -62,10 +60,8 @@ func (s *source) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// Stop satisfies runtime.Behaviour.
 func (*source) Stop(*runtime.Context) {}
 
-// Inspect satisfies runtime.Inspector.
 func (s *source) Inspect() any {
 	if s.last == nil {
 		return map[string]any{"published": nil}

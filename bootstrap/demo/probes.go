@@ -91,7 +91,7 @@ func (p *prober) places(f *messages.Frontend) []client {
 // probe makes a number of connections and evaluates them.
 func (p *prober) probe(c client, s *messages.ServiceStatus, f *messages.Frontend) Probe {
 	out := Probe{
-		From: c.from, Client: c.address.String(), To: service.FrontendText(f), Service: s.GetKey(), Want: service.ActionWord(f.GetAction()),
+		From: c.from, Client: c.address.String(), To: service.FrontendText(f), Service: s.GetKey(), Want: service.Word(f.GetAction()),
 		Shares: map[string]int{}, OK: true,
 	}
 	to := netip.AddrPortFrom(netip.MustParseAddr(f.GetAddress()), uint16(f.GetPort()))

@@ -28,7 +28,6 @@ type host struct {
 	group  int // of changes of routes
 }
 
-// Link satisfies Kernel.
 func (h host) Link(name string) (int, error) {
 	link, err := net.InterfaceByName(name)
 	if err != nil {
@@ -40,7 +39,6 @@ func (h host) Link(name string) (int, error) {
 	return link.Index, nil
 }
 
-// Has satisfies Kernel.
 func (host) Has(a netip.Addr) (bool, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -52,7 +50,6 @@ func (host) Has(a netip.Addr) (bool, error) {
 	}), nil
 }
 
-// Routes satisfies Kernel.
 func (h host) Routes() ([]Route, error) {
 	answer, err := syscall.NetlinkRIB(syscall.RTM_GETROUTE, h.family)
 	if err != nil {
@@ -111,7 +108,6 @@ func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
 	return r, true
 }
 
-// Add satisfies Kernel.
 func (h host) Add(r Route) error {
 	if err := h.send(syscall.RTM_NEWROUTE, syscall.NLM_F_CREATE|syscall.NLM_F_EXCL, encode(h.family, r)); err != nil {
 		return fmt.Errorf("add the host route %s via %s: %w", r.Prefix, r.Gateway, err)
@@ -119,7 +115,6 @@ func (h host) Add(r Route) error {
 	return nil
 }
 
-// Remove satisfies Kernel.
 func (h host) Remove(r Route) error {
 	if err := h.send(syscall.RTM_DELROUTE, 0, encode(h.family, r)); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("remove the host route %s: %w", r.Prefix, err)
@@ -180,7 +175,6 @@ func request(kind, flags uint16, body []byte) []byte {
 	return append(head, body...)
 }
 
-// Watch satisfies Kernel.
 func (h host) Watch(ctx context.Context, changed func(Route)) error {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, syscall.NETLINK_ROUTE)
 	if err != nil {

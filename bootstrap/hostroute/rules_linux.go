@@ -78,7 +78,6 @@ func (h host) raw() ([]rawRule, error) {
 	return rules, nil
 }
 
-// Rules satisfies Kernel.
 func (h host) Rules() (own []Rule, err error) {
 	all, err := h.raw()
 	late := false
@@ -121,7 +120,6 @@ func (h host) AddRule(r Rule) error {
 	return nil
 }
 
-// RemoveRule satisfies Kernel.
 func (h host) RemoveRule(r Rule) error {
 	if err := h.rule(rtmDelRule, 0, r); err != nil && !errors.Is(err, syscall.ENOENT) {
 		return fmt.Errorf("remove the rule for node ports of %s: %w", r.To, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/troupe-vpp/troupe/actors/report"
@@ -36,57 +37,45 @@ type Metrics struct {
 	clock       func() time.Time
 }
 
+// maker makes the metrics of a registry.
+type maker struct{ promauto.Factory }
+
+func (m maker) gauge(name, help string) prometheus.Gauge {
+	return m.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
+func (m maker) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return m.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+}
+
+func (m maker) counter(name, help string) prometheus.Counter {
+	return m.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func (m maker) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return m.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
 // New returns a new set with a registry of its own. Serves must be called before the first sync.
 func New() *Metrics {
+	registry := prometheus.NewRegistry()
+	to := maker{promauto.With(registry)}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), proxy: newProxy(), mirror: newMirror(), sessions: newNATSessions(), watched: &watched{}, clock: time.Now,
-		refused: newRefused(),
-		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "troupe_vpp_operations_total",
-			Help: "Operations on VPP by renderer and outcome; unknown = VPP did not answer, so the renderer reads VPP again.",
-		}, []string{"renderer", "outcome"}),
-		healing: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "troupe_healing_total",
-			Help: "Repairs by part and escalation step: key = one object retried, object = VPP read for one object, " +
-				"downstream = VPP read and compared, full = desired state computed again, subtree = actors restarted, exit = process ended.",
-		}, []string{"part", "rung"}),
-		drift: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "troupe_drift_total",
-			Help: "Entries in VPP that were modified outside troupe and repaired.",
-		}, []string{"renderer"}),
-		heap: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "troupe_vpp_heap_bytes",
-			Help: "Size and free part of VPP's main heap when a renderer last read them.",
-		}, []string{"what"}),
-		noMemory: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "troupe_vpp_memory_waiting",
-			Help: "Rows and routes that are not in VPP, because the free part of its main heap is below the reserve.",
-		}, []string{"renderer"}),
-		connections: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "troupe_vpp_connections_total",
-			Help: "Connections to VPP that were established; more than one means that VPP or its connection was lost.",
-		}),
-		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "troupe_input_errors",
-			Help: "Invalid parts of the present Kubernetes objects.",
-		}),
-		limited: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "troupe_services_limited",
-			Help: "Services that are not served because they, or their namespace, are above a limit.",
-		}),
-		unplaced: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "troupe_unplaced_addresses",
-			Help: "Addresses of pods and local endpoints of this node for which VPP has no interface or route.",
-		}),
+		registry: registry, proxy: newProxy(to), mirror: newMirror(to), sessions: newNATSessions(to), watched: &watched{}, clock: time.Now,
+		refused:    newRefused(to),
+		operations: to.counters("troupe_vpp_operations_total", "Operations on VPP by renderer and outcome; unknown = VPP did not answer, so the renderer reads VPP again.", "renderer", "outcome"),
+		healing: to.counters("troupe_healing_total", "Repairs by part and escalation step: key = one object retried, object = VPP read for one object, "+
+			"downstream = VPP read and compared, full = desired state computed again, subtree = actors restarted, exit = process ended.", "part", "rung"),
+		drift:       to.counters("troupe_drift_total", "Entries in VPP that were modified outside troupe and repaired.", "renderer"),
+		heap:        to.gauges("troupe_vpp_heap_bytes", "Size and free part of VPP's main heap when a renderer last read them.", "what"),
+		noMemory:    to.gauges("troupe_vpp_memory_waiting", "Rows and routes that are not in VPP, because the free part of its main heap is below the reserve.", "renderer"),
+		connections: to.counter("troupe_vpp_connections_total", "Connections to VPP that were established; more than one means that VPP or its connection was lost."),
+		inputErrors: to.gauge("troupe_input_errors", "Invalid parts of the present Kubernetes objects."),
+		limited:     to.gauge("troupe_services_limited", "Services that are not served because they, or their namespace, are above a limit."),
+		unplaced:    to.gauge("troupe_unplaced_addresses", "Addresses of pods and local endpoints of this node for which VPP has no interface or route."),
 	}
-	m.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		m.operations, m.inputErrors, m.limited, m.unplaced, m.watched, m.healing, m.drift, m.refused, m.heap, m.noMemory,
-		m.connections,
-	)
-	m.proxy.register(m.registry)
-	m.mirror.register(m.registry)
-	m.sessions.register(m.registry)
+	registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(), m.watched)
 	return m
 }
 

@@ -19,21 +19,9 @@ type proxy struct {
 
 // newProxy makes the metrics with the names, labels and buckets of kube-proxy. The help texts
 // describe their meaning for VPP.
-func newProxy() *proxy {
+func newProxy(to maker) *proxy {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubeproxy_" + name, Help: help, Buckets: buckets}, []string{"ip_family"})
-	}
-	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubeproxy_" + name, Help: help}, labels)
-	}
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubeproxy_" + name, Help: help}, labels)
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubeproxy_" + name, Help: help})
-	}
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kubeproxy_" + name, Help: help})
+		return to.NewHistogramVec(prometheus.HistogramOpts{Name: "kubeproxy_" + name, Help: help, Buckets: buckets}, []string{"ip_family"})
 	}
 	syncBuckets := prometheus.ExponentialBuckets(0.001, 2, 15)
 	return &proxy{
@@ -41,16 +29,16 @@ func newProxy() *proxy {
 		full:             histogram("sync_full_proxy_rules_duration_seconds", "Time to read VPP, compare it with the desired state and repair it.", syncBuckets),
 		partial:          histogram("sync_partial_proxy_rules_duration_seconds", "Time to write only the changes to VPP.", syncBuckets),
 		programming:      histogram("network_programming_duration_seconds", "Time from the change of an endpoint until VPP has it.", programmingBuckets()),
-		lastSync:         gauges("sync_proxy_rules_last_timestamp_seconds", "Time of the last write of changes to VPP.", "ip_family"),
-		lastQueued:       gauges("sync_proxy_rules_last_queued_timestamp_seconds", "Time at which the last change was queued.", "ip_family"),
-		servicesPending:  gauge("sync_proxy_rules_service_changes_pending", "Changes of Services that have not reached VPP."),
-		endpointsPending: gauge("sync_proxy_rules_endpoint_changes_pending", "Changes of EndpointSlices that have not reached VPP."),
-		serviceChanges:   counter("sync_proxy_rules_service_changes_total", "Changes of Services received."),
-		endpointChanges:  counter("sync_proxy_rules_endpoint_changes_total", "Changes of EndpointSlices received."),
-		noLocal: gauges("sync_proxy_rules_no_local_endpoints_total",
+		lastSync:         to.gauges("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "Time of the last write of changes to VPP.", "ip_family"),
+		lastQueued:       to.gauges("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "Time at which the last change was queued.", "ip_family"),
+		servicesPending:  to.gauge("kubeproxy_sync_proxy_rules_service_changes_pending", "Changes of Services that have not reached VPP."),
+		endpointsPending: to.gauge("kubeproxy_sync_proxy_rules_endpoint_changes_pending", "Changes of EndpointSlices that have not reached VPP."),
+		serviceChanges:   to.counter("kubeproxy_sync_proxy_rules_service_changes_total", "Changes of Services received."),
+		endpointChanges:  to.counter("kubeproxy_sync_proxy_rules_endpoint_changes_total", "Changes of EndpointSlices received."),
+		noLocal: to.gauges("kubeproxy_sync_proxy_rules_no_local_endpoints_total",
 			"Service ports that drop traffic because they have no local endpoint.", "traffic_policy", "ip_family"),
-		healthz: counters("proxy_healthz_total", "Answers of /healthz by status.", "code"),
-		livez:   counters("proxy_livez_total", "Answers of /livez by status.", "code"),
+		healthz: to.counters("kubeproxy_proxy_healthz_total", "Answers of /healthz by status.", "code"),
+		livez:   to.counters("kubeproxy_proxy_livez_total", "Answers of /livez by status.", "code"),
 	}
 }
 
@@ -68,9 +56,4 @@ func programmingBuckets() []float64 {
 	buckets = append(buckets, prometheus.LinearBuckets(1, 1, 59)...)
 	buckets = append(buckets, prometheus.LinearBuckets(60, 5, 12)...)
 	return append(buckets, prometheus.LinearBuckets(120, 30, 7)...)
-}
-
-func (p *proxy) register(to *prometheus.Registry) {
-	to.MustRegister(p.sync, p.full, p.partial, p.programming, p.lastSync, p.lastQueued, p.noLocal, p.servicesPending, p.endpointsPending,
-		p.serviceChanges, p.endpointChanges, p.healthz, p.livez)
 }

@@ -29,45 +29,30 @@ type natSessions struct {
 	cnatAlarm   prometheus.Gauge
 }
 
-func newNATSessions() *natSessions {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+// newNATSessions creates the series of all protocols with 0, so that a graph has no gaps before the
+// first survey.
+func newNATSessions(to maker) *natSessions {
+	s := &natSessions{
+		count:       to.gauges("troupe_nat_sessions", "NAT sessions in VPP at the last survey, including expired sessions; a survey runs every minute, or more often while the table fills.", "protocol"),
+		expired:     to.gauges("troupe_nat_sessions_expired", "Expired NAT sessions that still occupy the table, as of the last survey.", "protocol"),
+		busiest:     to.gauge("troupe_nat_sessions_busiest_worker", "NAT sessions of the VPP worker with the most sessions; compare it with the limit."),
+		limit:       to.gauge("troupe_nat_session_limit", "Present limit of NAT sessions of a worker; 0 = unknown."),
+		alarm:       to.gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
+		drains:      to.gauge("troupe_draining_endpoints", "Endpoints that keep their connections through VPP and get no new connections."),
+		silent:      to.gauge("troupe_unanswered_endpoints", "Endpoints, clients, and clients at one endpoint, whose new connections get no answer through VPP."),
+		lost:        to.gauge("troupe_answers_alarm", "1 while answers of services do not come back, or NAT44 changes packets of other protocols."),
+		deleted:     to.counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
+		errors:      to.counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
+		cnat:        to.gauge("troupe_cnat_sessions", "Sessions of CNAT in VPP, read every minute."),
+		cnatDropped: to.gauges("troupe_cnat_dropped_packets", "Packets that CNAT dropped since VPP started or its errors were cleared, because no source port was free (ports) or its table was full (sessions).", "reason"),
+		cnatAlarm:   to.gauge("troupe_cnat_session_alarm", "1 while CNAT refuses connections, or has nearly as many sessions as a NAT address has source ports."),
 	}
-	byProtocol := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"protocol"})
-	}
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
-	return &natSessions{
-		count:   byProtocol("troupe_nat_sessions", "NAT sessions in VPP at the last survey, including expired sessions; a survey runs every minute, or more often while the table fills."),
-		expired: byProtocol("troupe_nat_sessions_expired", "Expired NAT sessions that still occupy the table, as of the last survey."),
-		busiest: gauge("troupe_nat_sessions_busiest_worker", "NAT sessions of the VPP worker with the most sessions; compare it with the limit."),
-		limit:   gauge("troupe_nat_session_limit", "Present limit of NAT sessions of a worker; 0 = unknown."),
-		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
-		drains:  gauge("troupe_draining_endpoints", "Endpoints that keep their connections through VPP and get no new connections."),
-		silent:  gauge("troupe_unanswered_endpoints", "Endpoints, clients, and clients at one endpoint, whose new connections get no answer through VPP."),
-		lost:    gauge("troupe_answers_alarm", "1 while answers of services do not come back, or NAT44 changes packets of other protocols."),
-		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
-		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
-		cnat:    gauge("troupe_cnat_sessions", "Sessions of CNAT in VPP, read every minute."),
-		cnatDropped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "troupe_cnat_dropped_packets",
-			Help: "Packets that CNAT dropped since VPP started or its errors were cleared, because no source port was free (ports) or its table was full (sessions).",
-		}, []string{"reason"}),
-		cnatAlarm: gauge("troupe_cnat_session_alarm", "1 while CNAT refuses connections, or has nearly as many sessions as a NAT address has source ports."),
-	}
-}
-
-// register creates the series of all protocols with 0, so that a graph has no gaps before the first
-// survey.
-func (s *natSessions) register(r *prometheus.Registry) {
 	for p := range sessions.Protocols {
 		s.count.WithLabelValues(p.String())
 		s.expired.WithLabelValues(p.String())
 	}
 	s.dropped(sessions.CNAT{})
-	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.drains, s.silent, s.lost, s.deleted, s.errors, s.cnat, s.cnatDropped, s.cnatAlarm)
+	return s
 }
 
 // Sessions sets the fill level of VPP's table of NAT sessions. With the methods below it satisfies

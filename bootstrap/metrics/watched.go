@@ -50,10 +50,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// Describe satisfies prometheus.Collector.
 func (*watched) Describe(chan<- *prometheus.Desc) {}
 
-// Collect satisfies prometheus.Collector.
 func (w *watched) Collect(to chan<- prometheus.Metric) {
 	s := w.sources.Load()
 	if s == nil {
@@ -119,12 +117,10 @@ func collectActors(to chan<- prometheus.Metric, actors []runtime.ActorState) {
 
 // newRefused makes the counter of refused HTTP clients. The series of all reasons begin at 0, because
 // an alert on an increase does not see the first value of a series.
-func newRefused() *prometheus.CounterVec {
-	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "troupe_http_refused_total",
-		Help: "HTTP requests and connections refused, by listener and reason: host = the host of the request does not belong to the agent; " +
-			"origin = a page of another site; address = a request for state that does not come over loopback; traces = too many traces at the same time; connections = closed to make room above the limit.",
-	}, []string{"listener", "why"})
+func newRefused(to maker) *prometheus.CounterVec {
+	refused := to.counters("troupe_http_refused_total", "HTTP requests and connections refused, by listener and reason: "+
+		"host = the host of the request does not belong to the agent; origin = a page of another site; address = a request for state that does not come over loopback; "+
+		"traces = too many traces at the same time; connections = closed to make room above the limit.", "listener", "why")
 	for _, one := range [][]string{
 		{"http", "host"},
 		{"http", "origin"},
@@ -152,40 +148,24 @@ type mirror struct {
 	notSaved *prometheus.CounterVec
 }
 
-func newMirror() *mirror {
-	return &mirror{
-		serving: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "troupe_mirror_serving",
-			Help: "1 while the agent uses the local mirror instead of the Kubernetes source.",
-		}),
-		saved: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "troupe_mirror_saved_timestamp_seconds",
-			Help: "Time at which this process last saved the local mirror; 0 = it has not.",
-		}),
-		saves: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "troupe_mirror_saves_total",
-			Help: "States saved in the local mirror.",
-		}),
-		notSaved: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "troupe_mirror_refused_total",
-			Help: "States that did not replace the local mirror: failed = the write failed; empty = the state has no service; foreign = the state belongs to another cluster, and the agent kept the old mirror under another name.",
-		}, []string{"why"}),
-	}
-}
-
-// register creates the series of all reasons with 0, so that alerts on increases work from the
+// newMirror creates the series of all reasons with 0, so that alerts on increases work from the
 // first one.
-func (m *mirror) register(r *prometheus.Registry) {
+func newMirror(to maker) *mirror {
+	m := &mirror{
+		serving: to.gauge("troupe_mirror_serving", "1 while the agent uses the local mirror instead of the Kubernetes source."),
+		saved:   to.gauge("troupe_mirror_saved_timestamp_seconds", "Time at which this process last saved the local mirror; 0 = it has not."),
+		saves:   to.counter("troupe_mirror_saves_total", "States saved in the local mirror."),
+		notSaved: to.counters("troupe_mirror_refused_total", "States that did not replace the local mirror: failed = the write failed; "+
+			"empty = the state has no service; foreign = the state belongs to another cluster, and the agent kept the old mirror under another name.", "why"),
+	}
 	for _, why := range []string{"failed", "empty", "foreign"} {
 		m.notSaved.WithLabelValues(why)
 	}
-	r.MustRegister(m.serving, m.saved, m.saves, m.notSaved)
+	return m
 }
 
 // MirrorServing reports whether the agent uses the local mirror instead of the Kubernetes source.
-func (m *Metrics) MirrorServing(on bool) {
-	m.mirror.serving.Set(one(on))
-}
+func (m *Metrics) MirrorServing(on bool) { m.mirror.serving.Set(one(on)) }
 
 // MirrorSaved counts a state saved in the local mirror.
 func (m *Metrics) MirrorSaved(at time.Time) {

@@ -8,13 +8,12 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // lane is a part of the map of a service: frontends that treat the same clients alike.
 type lane struct {
 	From, Action string
-	Frontends    []show.Frontend
+	Frontends    []api.Frontend
 	Ends         []end
 }
 
@@ -52,7 +51,7 @@ func (h *handler) lanes(ctx context.Context, s *oneService) (all []lane) {
 			all = append(all, lane{Action: "further frontends, see Wanted"})
 			break
 		}
-		l := lane{From: f.From, Action: f.Action, Frontends: []show.Frontend{f}}
+		l := lane{From: f.From, Action: f.Action, Frontends: []api.Frontend{f}}
 		for _, address := range f.Endpoints[:min(len(f.Endpoints), perPage)] {
 			l.Ends = append(l.Ends, m.end(address, f.Frontend))
 		}
@@ -82,13 +81,13 @@ type mapped struct {
 	interfaces *api.Interfaces
 	node       string
 	uses       map[string]api.EndpointUse // by address without port
-	rows       map[string]show.Row        // by frontend
+	rows       map[string]api.Row         // by frontend
 	pods       map[string]string          // interface by pod
 	sessions   map[string]int             // by endpoint
 }
 
 func newMapped(s *oneService, interfaces *api.Interfaces, node string) *mapped {
-	m := &mapped{s, interfaces, node, map[string]api.EndpointUse{}, map[string]show.Row{}, map[string]string{}, map[string]int{}}
+	m := &mapped{s, interfaces, node, map[string]api.EndpointUse{}, map[string]api.Row{}, map[string]string{}, map[string]int{}}
 	for _, u := range s.ServiceDetail.Uses {
 		m.uses[u.Address] = u
 	}
@@ -123,7 +122,7 @@ func (m *mapped) end(address, frontend string) end {
 	if e.Interface == "" && e.Node != "" && e.Node != m.node {
 		e.Interface = m.interfaces.Uplink
 	}
-	e.Approximated = slices.ContainsFunc(m.s.Approximations, func(a show.Approximation) bool { return a.Frontend == frontend })
+	e.Approximated = slices.ContainsFunc(m.s.Approximations, func(a api.FrontendApproximation) bool { return a.Frontend == frontend })
 	var all, own uint32
 	for _, l := range m.rows[frontend].Locals {
 		if all += l.Weight; l.Address == address {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // TestEnd: an endpoint on the map has its node, interface, share and sessions, or a fault.
@@ -18,15 +17,15 @@ func TestEnd(t *testing.T) {
 				Uses: []api.EndpointUse{
 					{Address: "10.1.1.4", Pod: "shop/web-0", Node: "a"}, {Address: "fd00::5", Pod: "shop/web-1", Node: "b"}, {Address: "10.1.1.9", Pod: "shop/web-2", Node: "a", Fault: "VPP has no interface for it"},
 				},
-				InVPP: []show.Row{
-					{VIP: "10.96.0.1:80/TCP", Locals: []show.Local{{Address: "10.1.1.4:80", Weight: 3}, {Address: "[fd00::5]:80", Weight: 1}}},
-					{VIP: "10.96.0.2:80/TCP", Locals: []show.Local{{Address: "10.1.1.4:80", Weight: 1}}},
+				InVPP: []api.Row{
+					{VIP: "10.96.0.1:80/TCP", Locals: []api.Local{{Address: "10.1.1.4:80", Weight: 3}, {Address: "[fd00::5]:80", Weight: 1}}},
+					{VIP: "10.96.0.2:80/TCP", Locals: []api.Local{{Address: "10.1.1.4:80", Weight: 1}}},
 				},
-				Approximations: []show.Approximation{{Frontend: "10.96.0.2:80/TCP"}},
+				Approximations: []api.FrontendApproximation{{Frontend: "10.96.0.2:80/TCP"}},
 			},
 			Sessions: &api.ServiceSessions{Items: []api.Session{{Backend: "10.1.1.4:80"}, {Backend: "10.1.1.4:80", Expired: true}}},
 		},
-		&api.Interfaces{Uplink: "up0", Items: []api.Interface{{Name: "tap1", Pods: []string{"shop/web-0"}}}}, "a")
+		&api.Interfaces{Uplink: "up0", Page: api.Page[api.Interface]{Items: []api.Interface{{Name: "tap1", Pods: []string{"shop/web-0"}}}}}, "a")
 	for _, c := range []struct{ address, frontend, want string }{
 		{"10.1.1.4:80", "10.96.0.1:80/TCP", "shop/web-0 on a through tap1, 75 %, 1 sessions, false "},
 		{"[fd00::5]:80", "10.96.0.1:80/TCP", "shop/web-1 on b through up0, 25 %, 0 sessions, false "},
@@ -49,7 +48,7 @@ func TestLargeMap(t *testing.T) {
 	h := &handler{Config: Config{Source: troupe, Node: "a"}}
 	s := &oneService{ServiceDetail: &api.ServiceDetail{Draining: []api.DrainingEndpoint{{Address: "[fd00::5]:80"}}}, Uses: []api.EndpointUse{{Address: "fd00::5"}, {Address: "fd00::6"}}}
 	for i := range 4096 {
-		s.Wanted = append(s.Wanted, show.Frontend{Frontend: fmt.Sprintf("10.96.0.1:%d/TCP", i), Action: "forward", Endpoints: []string{fmt.Sprintf("10.1.1.1:%d", i)}})
+		s.Wanted = append(s.Wanted, api.Frontend{Frontend: fmt.Sprintf("10.96.0.1:%d/TCP", i), Action: "forward", Endpoints: []string{fmt.Sprintf("10.1.1.1:%d", i)}})
 	}
 	all := h.lanes(t.Context(), s)
 	if len(all) != perPage+2 || len(all[perPage+1].Ends) != 2 {

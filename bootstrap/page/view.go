@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // view is one document: its template, its entry in the navigation, and its data.
@@ -103,7 +102,7 @@ func parse() (map[string]*template.Template, error) {
 // functions are the functions of the templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"ago":     func(t time.Time) string { return show.Age(time.Since(t)) },
+		"ago":     func(t time.Time) string { return api.Age(time.Since(t)) },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"join":    func(all []string) string { return strings.Join(all, ", ") },
 		"class":   class,

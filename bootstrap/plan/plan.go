@@ -9,7 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/desired"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -42,17 +42,17 @@ type Report struct {
 	// Services has a line for each service of the input, also those without frontends.
 	Services []Service `json:"services"`
 	// Frontends are the frontends that Kubernetes requires.
-	Frontends []show.Frontend `json:"frontends"`
+	Frontends []api.Frontend `json:"frontends"`
 	// HealthChecks are the health-check node ports.
-	HealthChecks []show.HealthCheck `json:"healthChecks"`
+	HealthChecks []api.HealthCheck `json:"healthChecks"`
 	// Rows are the rows that the renderer would install.
-	Rows []show.Row `json:"rows"`
+	Rows []api.Row `json:"rows"`
 	// Beside are the routes and the rules of access lists.
 	Beside []Beside `json:"beside"`
 	// Approximations are the differences between rows and frontends.
-	Approximations []show.Approximation `json:"approximations"`
+	Approximations []api.FrontendApproximation `json:"approximations"`
 	// Problems are the parts of the input that cannot be used; Build leaves them empty.
-	Problems []show.Problem `json:"problems,omitempty"`
+	Problems []api.Problem `json:"problems,omitempty"`
 }
 
 // Build plans one node. It returns problems of services as well; Read returns the problems of
@@ -64,15 +64,15 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
 	}
 	r := &Report{
-		Node: opts.Node, Services: []Service{}, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{}, Approximations: []show.Approximation{},
+		Node: opts.Node, Services: []Service{}, Frontends: []api.Frontend{}, HealthChecks: []api.HealthCheck{}, Rows: []api.Row{}, Approximations: []api.FrontendApproximation{},
 	}
 	opts.Serving.Costs = actors.Costs(opts.CNAT)
 	node := desired.NodeContext(self, nil)
 	views := service.ResolveAll(snapshot.GetServices(), node, opts.Serving)
 	var problems []*messages.ObjectError
 	for _, view := range views {
-		r.Frontends = append(r.Frontends, show.Frontends(view)...)
-		r.HealthChecks = append(r.HealthChecks, show.HealthChecks(view)...)
+		r.Frontends = append(r.Frontends, api.Frontends(view)...)
+		r.HealthChecks = append(r.HealthChecks, api.HealthChecks(view)...)
 		problems = append(problems, view.GetErrors()...)
 	}
 	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, CNAT: opts.CNAT, Serving: opts.Serving}, node, snapshot.GetNode(), views)
@@ -105,13 +105,13 @@ func unknownNode(name string, nodes map[string]*messages.Node) error {
 
 // rendered adds the rows and approximations of one renderer for a service.
 func (r *Report) rendered(ack *messages.RenderAck) {
-	r.Rows = append(r.Rows, show.Rows(ack.GetKey(), ack.GetRows())...)
-	r.Approximations = append(r.Approximations, show.Approximations(ack.GetApproximations())...)
+	r.Rows = append(r.Rows, api.Rows(ack.GetKey(), ack.GetRows())...)
+	r.Approximations = append(r.Approximations, api.Approximations(ack.GetApproximations())...)
 	for _, c := range ack.GetConflicts() {
-		r.Approximations = append(r.Approximations, show.Approximation{
+		r.Approximations = append(r.Approximations, api.FrontendApproximation{
 			Service: ack.GetKey(), Frontend: c.GetFrontend(), Wanted: "forward", Rendered: "no row",
 			Why: "the frontend belongs to " + c.GetOwner() + ", which is older or has the smaller name",
 		})
 	}
-	r.Approximations = append(r.Approximations, show.Unrendered(r.Frontends, ack.GetUnrendered())...)
+	r.Approximations = append(r.Approximations, api.Unrendered(r.Frontends, ack.GetUnrendered())...)
 }

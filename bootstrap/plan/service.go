@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/bootstrap/show"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -56,11 +56,11 @@ func (r *Report) Only(chosen func(key string) bool) *Report {
 	return &Report{
 		Node:           r.Node,
 		Services:       only(r.Services, func(s Service) bool { return chosen(s.Service) }),
-		Frontends:      only(r.Frontends, func(f show.Frontend) bool { return chosen(f.Service) }),
-		HealthChecks:   only(r.HealthChecks, func(h show.HealthCheck) bool { return chosen(h.Service) }),
-		Rows:           only(r.Rows, func(row show.Row) bool { return chosen(row.Service) }),
+		Frontends:      only(r.Frontends, func(f api.Frontend) bool { return chosen(f.Service) }),
+		HealthChecks:   only(r.HealthChecks, func(h api.HealthCheck) bool { return chosen(h.Service) }),
+		Rows:           only(r.Rows, func(row api.Row) bool { return chosen(row.Service) }),
 		Beside:         only(r.Beside, func(b Beside) bool { return b.Service == "" || chosen(b.Service) }),
-		Approximations: only(r.Approximations, func(a show.Approximation) bool { return chosen(a.Service) }),
+		Approximations: only(r.Approximations, func(a api.FrontendApproximation) bool { return chosen(a.Service) }),
 		Problems:       r.Problems,
 	}
 }

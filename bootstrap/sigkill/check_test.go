@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -91,7 +91,7 @@ func keyOfVIP(vip string) string {
 
 // describeRow writes a row as probe.Serving does. VPP remembers a client for what is left of its
 // affinity when the ended session is gone.
-func describeRow(r *show.Row) string {
+func describeRow(r *api.Row) string {
 	var backends []string
 	for _, l := range r.Locals {
 		backends = append(backends, fmt.Sprintf("%s weight %d", l.Address, l.Weight))

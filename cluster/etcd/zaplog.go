@@ -52,17 +52,14 @@ func slogLevel(level zapcore.Level) slog.Level {
 	}
 }
 
-// Enabled satisfies zapcore.LevelEnabler.
 func (c slogCore) Enabled(level zapcore.Level) bool {
 	return c.handler.Enabled(context.Background(), c.level(level))
 }
 
-// With satisfies zapcore.Core.
 func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
 	return slogCore{handler: c.handler.WithAttrs(slogAttrs(fields)), closing: c.closing}
 }
 
-// Check satisfies zapcore.Core.
 func (c slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(entry.Level) {
 		return checked.AddCore(entry, c)
@@ -70,14 +67,12 @@ func (c slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zap
 	return checked
 }
 
-// Write satisfies zapcore.Core.
 func (c slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	record := slog.NewRecord(cmp.Or(entry.Time, time.Now()), c.level(entry.Level), "etcd: "+entry.Message, 0)
 	record.AddAttrs(slogAttrs(fields)...)
 	return c.handler.Handle(context.Background(), record)
 }
 
-// Sync satisfies zapcore.Core.
 func (slogCore) Sync() error { return nil }
 
 // slogAttrs encodes fields with zap's own methods, so that it supports every type of zap field.

@@ -115,7 +115,6 @@ func (a *answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// Read satisfies io.Reader.
 func (a *answer) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	ended := a.closed.Load() || a.of.Context().Err() != nil // by the reader

@@ -57,10 +57,8 @@ func parseJSON(doc []byte) ([]value, *strictyaml.Problem) {
 	}
 }
 
-// line satisfies value.
 func (v *jsonValue) line() int { return v.start }
 
-// json satisfies value.
 func (v *jsonValue) json() ([]byte, error) {
 	if len(v.raw) > maxObject {
 		return nil, errTooLarge
@@ -91,7 +89,6 @@ func (v *jsonValue) header() (apiVersion, kind string, err error) {
 	return apiVersion, kind, nil
 }
 
-// names satisfies value.
 func (v *jsonValue) names() (namespace, name string) {
 	var object struct {
 		Metadata struct {

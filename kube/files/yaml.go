@@ -13,10 +13,8 @@ type yamlValue struct {
 	budget *strictyaml.Budget
 }
 
-// line satisfies value.
 func (v *yamlValue) line() int { return v.node.Line }
 
-// header satisfies value.
 func (v *yamlValue) header() (apiVersion, kind string, err error) {
 	found, err := v.budget.Find(v.node, "apiVersion", "kind")
 	for i, into := range []*string{&apiVersion, &kind} {
@@ -31,7 +29,6 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 	return apiVersion, kind, err
 }
 
-// names satisfies value.
 func (v *yamlValue) names() (namespace, name string) {
 	found, _ := v.budget.Find(v.node, "metadata")
 	if found[0] == nil {

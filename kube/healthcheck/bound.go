@@ -58,7 +58,6 @@ type listener struct {
 	limit *limit
 }
 
-// Accept satisfies net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
 	if err != nil {
@@ -97,7 +96,6 @@ type conn struct {
 	gone  bool
 }
 
-// Close satisfies net.Conn.
 func (c *conn) Close() error {
 	c.limit.mu.Lock()
 	c.forget()

@@ -199,23 +199,19 @@ func lowered(level slog.Level) slog.Level {
 	return level
 }
 
-// Enabled satisfies slog.Handler.
 func (q quieter) Enabled(ctx context.Context, level slog.Level) bool {
 	return q.Handler.Enabled(ctx, lowered(level))
 }
 
-// Handle satisfies slog.Handler.
 func (q quieter) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = lowered(r.Level)
 	return q.Handler.Handle(ctx, r)
 }
 
-// WithAttrs satisfies slog.Handler.
 func (q quieter) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return quieter{q.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup satisfies slog.Handler.
 func (q quieter) WithGroup(name string) slog.Handler { return quieter{q.Handler.WithGroup(name)} }
 
 // clusterInfo is the path of the ConfigMap in which kubeadm has the address of the API server.

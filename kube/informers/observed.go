@@ -114,7 +114,6 @@ func (s *sight) prove() {
 	}
 }
 
-// ResultChan satisfies watch.Interface.
 func (o *observed) ResultChan() <-chan watch.Event { return o.out }
 
 // Stop satisfies watch.Interface; it may be called more than once.

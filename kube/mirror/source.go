@@ -55,13 +55,10 @@ type Observer interface {
 // uncounted is the Observer of a Source without one.
 type uncounted struct{}
 
-// MirrorServing satisfies Observer.
 func (uncounted) MirrorServing(bool) {}
 
-// MirrorSaved satisfies Observer.
 func (uncounted) MirrorSaved(time.Time) {}
 
-// MirrorNotSaved satisfies Observer.
 func (uncounted) MirrorNotSaved(string) {}
 
 // phase is the phase of a Source; it only grows.
@@ -263,7 +260,6 @@ type intake struct{ *Source }
 
 var _ kube.Sink = intake{}
 
-// ServiceChanged satisfies kube.Sink.
 func (s intake) ServiceChanged(in *messages.ServiceInput) {
 	s.locked(func() {
 		s.state.service(in, s.cfg.Now())
@@ -272,7 +268,6 @@ func (s intake) ServiceChanged(in *messages.ServiceInput) {
 	})
 }
 
-// NodeChanged satisfies kube.Sink.
 func (s intake) NodeChanged(in *messages.NodeInput) {
 	s.locked(func() {
 		s.state.node = in
@@ -281,7 +276,6 @@ func (s intake) NodeChanged(in *messages.NodeInput) {
 	})
 }
 
-// Snapshot satisfies kube.Sink.
 func (s intake) Snapshot(m *messages.Snapshot) {
 	s.locked(func() {
 		if m.GetComplete() && s.state.replace(m, s.cfg.Now()) {
@@ -296,7 +290,6 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 	})
 }
 
-// Health satisfies kube.Sink.
 func (s intake) Health(h kube.Health) {
 	s.locked(func() {
 		s.source = &h

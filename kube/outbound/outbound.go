@@ -34,7 +34,6 @@ type guard struct {
 	base *url.URL
 }
 
-// RoundTrip satisfies http.RoundTripper.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !below(g.base, r.URL) {
 		if r.Body != nil {

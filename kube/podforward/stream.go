@@ -56,7 +56,6 @@ const (
 // refused is the reason of a kubelet that has no connection to the port.
 type refused struct{ text string }
 
-// Error satisfies error.
 func (r *refused) Error() string { return r.text }
 
 // forwarded returns a transport that connects to a port of a pod's loopback. A connection carries
@@ -77,7 +76,6 @@ func forwarded(client *http.Client, pod *url.URL, port string) http.RoundTripper
 // transport returns the reason of a kubelet without the words of the HTTP client around it.
 type transport struct{ *http.Transport }
 
-// RoundTrip satisfies http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.Transport.RoundTrip(r)
 	if why, is := errors.AsType[*refused](err); is {
@@ -169,7 +167,6 @@ func (s *stream) write(kind, flags uint32, payload []byte) error {
 	return err
 }
 
-// Write satisfies net.Conn.
 func (s *stream) Write(p []byte) (int, error) {
 	s.ask()
 	for part := range slices.Chunk(p, 1<<16) {
@@ -245,7 +242,6 @@ func (s *stream) reason(text string) error {
 	return &refused{text}
 }
 
-// Close satisfies net.Conn.
 func (s *stream) Close() error {
 	s.ask()
 	return s.conn.Close()
@@ -253,17 +249,12 @@ func (s *stream) Close() error {
 
 // The rest of net.Conn, which HTTP clients do not need.
 
-// LocalAddr satisfies net.Conn.
 func (*stream) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
-// RemoteAddr satisfies net.Conn.
 func (*stream) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// SetDeadline satisfies net.Conn.
 func (*stream) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// SetReadDeadline satisfies net.Conn.
 func (*stream) SetReadDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// SetWriteDeadline satisfies net.Conn.
 func (*stream) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }

@@ -116,8 +116,8 @@ func byFrontend(rows []*messages.Frontend) map[string][]kubetest.Row {
 // render puts a row into the form of the file, sets ordered.
 func render(row *messages.Frontend) kubetest.Row {
 	r := kubetest.Row{
-		Frontend: service.FrontendText(row), Scope: service.ScopeWord(row.GetScope()), Kind: service.KindWord(row.GetKind()),
-		From: service.FromWord(row.GetFrom()), Action: service.ActionWord(row.GetAction()),
+		Frontend: service.FrontendText(row), Scope: service.Word(row.GetScope()), Kind: service.KindWord(row.GetKind()),
+		From: service.Word(row.GetFrom()), Action: service.Word(row.GetAction()),
 		Endpoints: backendTexts(row.GetBackends()), AffinitySeconds: row.GetAffinitySeconds(),
 		Reject: row.GetAction() == messages.Action_ACTION_REJECT,
 	}
@@ -142,10 +142,10 @@ func parse(t *testing.T, r kubetest.Row) *messages.Frontend {
 	row := &messages.Frontend{
 		Address: where.Addr().String(), Port: uint32(where.Port()), Protocol: protocol, AffinitySeconds: r.AffinitySeconds,
 	}
-	row.Scope = valueOf(t, messages.Scope_name, service.ScopeWord, r.Scope)
+	row.Scope = valueOf(t, messages.Scope_name, func(v messages.Scope) string { return service.Word(v) }, r.Scope)
 	row.Kind = valueOf(t, messages.FrontendKind_name, service.KindWord, r.Kind)
-	row.From = valueOf(t, messages.ClientClass_name, service.FromWord, r.From)
-	row.Action = valueOf(t, messages.Action_name, service.ActionWord, r.Action)
+	row.From = valueOf(t, messages.ClientClass_name, func(v messages.ClientClass) string { return service.Word(v) }, r.From)
+	row.Action = valueOf(t, messages.Action_name, func(v messages.Action) string { return service.Word(v) }, r.Action)
 	for _, text := range slices.Sorted(slices.Values(r.Endpoints)) {
 		backend := netip.MustParseAddrPort(text)
 		row.Backends = append(row.Backends, &messages.Backend{Address: backend.Addr().String(), Port: uint32(backend.Port())})

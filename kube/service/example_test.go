@@ -34,7 +34,7 @@ func ExampleResolve() {
 
 	view := service.Resolve(in, node, service.Config{})
 	for _, row := range view.GetFrontends() {
-		fmt.Print(service.FrontendText(row), " from ", service.FromWord(row.GetFrom()), ": ", service.ActionWord(row.GetAction()))
+		fmt.Print(service.FrontendText(row), " from ", service.Word(row.GetFrom()), ": ", service.Word(row.GetAction()))
 		for _, backend := range row.GetBackends() {
 			fmt.Print(" ", service.BackendText(backend))
 		}

@@ -145,7 +145,7 @@ func mustNodePorts(t *testing.T, words ...string) service.NodePortAddresses {
 // line returns a row as text: "10.96.0.10:80/TCP any forward 10.0.0.1:8080,10.0.0.2:8080", then
 // affinity=, masq= and allow= if they are set.
 func line(row *messages.Frontend) string {
-	words := []string{service.FrontendText(row), service.FromWord(row.GetFrom()), service.ActionWord(row.GetAction())}
+	words := []string{service.FrontendText(row), service.Word(row.GetFrom()), service.Word(row.GetAction())}
 	if len(row.GetBackends()) > 0 {
 		words = append(words, strings.Join(backendTexts(row.GetBackends()), ","))
 	}

@@ -58,7 +58,7 @@ func (v Verdict) Word() string {
 	if !v.Service {
 		return "none"
 	}
-	return ActionWord(v.Action)
+	return Word(v.Action)
 }
 
 // flowKey is the key of a frontend in a Table.

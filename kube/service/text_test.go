@@ -58,10 +58,10 @@ func TestWords(t *testing.T) {
 		}
 	}
 	const none = -1
-	check("scope", messages.Scope_name, func(v int32) string { return service.ScopeWord(messages.Scope(v)) }, none)
+	check("scope", messages.Scope_name, func(v int32) string { return service.Word(messages.Scope(v)) }, none)
 	check("kind", messages.FrontendKind_name, func(v int32) string { return service.KindWord(messages.FrontendKind(v)) }, none)
-	check("from", messages.ClientClass_name, func(v int32) string { return service.FromWord(messages.ClientClass(v)) }, none)
-	check("action", messages.Action_name, func(v int32) string { return service.ActionWord(messages.Action(v)) }, none)
+	check("from", messages.ClientClass_name, func(v int32) string { return service.Word(messages.ClientClass(v)) }, none)
+	check("action", messages.Action_name, func(v int32) string { return service.Word(messages.Action(v)) }, none)
 	check("protocol", messages.Protocol_name, func(v int32) string { return service.ProtocolWord(messages.Protocol(v)) }, 0)
 	for value := range messages.Protocol_name {
 		if p := messages.Protocol(value); service.ParseProtocol(service.ProtocolWord(p)) != p {

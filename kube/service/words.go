@@ -1,6 +1,11 @@
 package service
 
-import "github.com/troupe-vpp/troupe/messages"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
 
 // Client classes of ServiceView rows (Frontend.masquerade_from). The class of a client decides
 // whether its source address is replaced.
@@ -30,89 +35,35 @@ const (
 // unknownWord stands for an enum value that this version does not know.
 const unknownWord = "unknown"
 
-// ScopeWord returns the word of the public interface for a scope: cluster, external or nodeport.
-func ScopeWord(scope messages.Scope) string {
-	switch scope {
-	case messages.Scope_SCOPE_CLUSTER:
-		return "cluster"
-	case messages.Scope_SCOPE_EXTERNAL:
-		return "external"
-	case messages.Scope_SCOPE_NODEPORT:
-		return "nodeport"
-	default:
+// Word returns the word of the public interface for an enum value: the part of its name behind the
+// first underscore, for example "forward" for ACTION_FORWARD.
+func Word(value fmt.Stringer) string {
+	_, name, known := strings.Cut(value.String(), "_")
+	if !known {
 		return unknownWord
 	}
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
 }
 
 // KindWord returns the word of the public interface for the field that made a frontend: clusterIP,
 // externalIP, loadBalancerIP or nodePort.
 func KindWord(kind messages.FrontendKind) string {
-	switch kind {
-	case messages.FrontendKind_KIND_CLUSTER_IP:
-		return "clusterIP"
-	case messages.FrontendKind_KIND_EXTERNAL_IP:
-		return "externalIP"
-	case messages.FrontendKind_KIND_LOAD_BALANCER_IP:
-		return "loadBalancerIP"
-	case messages.FrontendKind_KIND_NODE_PORT:
-		return "nodePort"
-	default:
-		return unknownWord
+	words := []string{"clusterIP", "externalIP", "loadBalancerIP", "nodePort"}
+	if int(kind) < len(words) {
+		return words[kind]
 	}
-}
-
-// FromWord returns the word of the public interface for the clients of a row: any, local or remote.
-func FromWord(from messages.ClientClass) string {
-	switch from {
-	case messages.ClientClass_FROM_ANY:
-		return "any"
-	case messages.ClientClass_FROM_LOCAL:
-		return "local"
-	case messages.ClientClass_FROM_REMOTE:
-		return "remote"
-	default:
-		return unknownWord
-	}
-}
-
-// ActionWord returns the word of the public interface for an action: forward, reject or drop.
-func ActionWord(action messages.Action) string {
-	switch action {
-	case messages.Action_ACTION_FORWARD:
-		return "forward"
-	case messages.Action_ACTION_REJECT:
-		return "reject"
-	case messages.Action_ACTION_DROP:
-		return "drop"
-	default:
-		return unknownWord
-	}
+	return unknownWord
 }
 
 // ProtocolWord returns the name of a transport protocol as Kubernetes writes it: TCP, UDP or SCTP.
 func ProtocolWord(protocol messages.Protocol) string {
-	switch protocol {
-	case messages.Protocol_TCP:
-		return "TCP"
-	case messages.Protocol_UDP:
-		return "UDP"
-	case messages.Protocol_SCTP:
-		return "SCTP"
-	default:
-		return unknownWord
+	if name, known := messages.Protocol_name[int32(protocol)]; known && protocol != messages.Protocol_PROTOCOL_UNSPECIFIED {
+		return name
 	}
+	return unknownWord
 }
 
 // ParseProtocol is the inverse of ProtocolWord. An unknown word gives PROTOCOL_UNSPECIFIED.
 func ParseProtocol(word string) messages.Protocol {
-	switch word {
-	case "TCP":
-		return messages.Protocol_TCP
-	case "UDP":
-		return messages.Protocol_UDP
-	case "SCTP":
-		return messages.Protocol_SCTP
-	default:
-		return messages.Protocol_PROTOCOL_UNSPECIFIED
-	}
+	return messages.Protocol(messages.Protocol_value[word])
 }

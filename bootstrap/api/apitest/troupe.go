@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // Began is the start time of everything in a Troupe; each of its events is a second later than the
@@ -93,18 +92,18 @@ func (t *Troupe) addService(i int) {
 		Service: api.Service{
 			Key: key, ClusterIP: "10.96.0.1", Served: api.ServedAll, State: api.ServiceInSync, Generation: uint64(i), Frontends: 1, Endpoints: 1, Rows: 1, Changed: Began,
 		},
-		Wanted: []show.Frontend{{
+		Wanted: []api.Frontend{{
 			Frontend: vip, Service: key, Scope: "cluster", Kind: "clusterIP", From: "any", Action: "forward",
 			Endpoints: []string{"10.1.1.3:8080"}, MasqueradeFrom: []string{}, AllowSources: []string{},
 		}},
-		Rendered:   []show.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
+		Rendered:   []api.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []api.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
 		Kubernetes: json.RawMessage(`{"name":"` + key + `"}`),
 		Uses: []api.EndpointUse{
 			{Slice: "s", Address: "10.1.1.4", Node: "shop-b", Pod: "shop/b", Frontends: 1, Why: "not ready"},
 			{Slice: "s", Address: "10.1.1.3", Ready: true, Serving: true, Frontends: 1, Forwards: 1},
 		},
 		Draining: []api.DrainingEndpoint{{Address: "10.1.1.9:8080", Since: Began, Connections: &connections, Kept: "3 connections of another service"}},
-		InVPP:    []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
+		InVPP:    []api.Row{}, HealthChecks: []api.HealthCheck{}, Approximations: []api.FrontendApproximation{}, Conflicts: []api.Conflict{}, Problems: []api.Problem{},
 	}
 	if i%10 == 9 {
 		detail.Served, detail.State, detail.Error = api.ServedNone, api.ServiceFailed, "VPP refused the row"
@@ -202,7 +201,7 @@ func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
 		return nil, fmt.Errorf("%w: VPP is not connected", api.ErrUnavailable)
 	}
 	uplink := api.Interface{Index: 1, Name: t.Hooks.Uplink, Kind: "uplink", Up: true, Addresses: []string{"192.168.16.1/24"}, Pods: []string{}, Frontend: true}
-	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Items: []api.Interface{uplink}}, nil
+	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Page: api.Page[api.Interface]{Items: []api.Interface{uplink}}}, nil
 }
 
 // Packet satisfies api.Reader: every frontend forwards to its one endpoint.
@@ -214,11 +213,11 @@ func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Pac
 	}
 	p := &api.Packet{
 		Source: source, Destination: destination, Class: "pod", Action: "none", Because: []string{"no service has the address"}, Backends: []api.PacketBackend{},
-		Others: []api.PacketOther{}, Wanted: []show.Row{}, InVPP: []show.Row{}, VPP: show.NoRow, Approximations: []show.Approximation{},
+		Others: []api.PacketOther{}, Wanted: []api.Row{}, InVPP: []api.Row{}, VPP: api.NoRow, Approximations: []api.FrontendApproximation{},
 	}
 	for _, s := range t.services {
 		if f := s.Wanted[0]; f.Frontend == destination {
-			p.Action, p.Service, p.Frontend, p.Wanted, p.InVPP, p.VPP = f.Action, s.Key, &f, s.Rendered, s.InVPP, show.AsWanted
+			p.Action, p.Service, p.Frontend, p.Wanted, p.InVPP, p.VPP = f.Action, s.Key, &f, s.Rendered, s.InVPP, api.AsWanted
 			p.Because = []string{"it is a frontend of " + s.Key + " for clients: any"}
 			p.Backends = []api.PacketBackend{{Address: f.Endpoints[0], Share: 1, ShareInVPP: 1}}
 		}
@@ -236,10 +235,10 @@ func (t *Troupe) Nodes(context.Context) (*api.Nodes, error) {
 	if t.Hooks.Nodes != nil {
 		t.Hooks.Nodes()
 	}
-	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Items: []api.Node{
+	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Page: api.Page[api.Node]{Items: []api.Node{
 		{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}, PodCIDRs: []string{}},
 		{Name: "shop-b", ID: 2, VPPAddresses: []string{}, ManagementAddresses: []string{}, PodCIDRs: []string{}},
-	}, Approximations: []api.Approximation{
+	}}, Approximations: []api.Approximation{
 		{Renderer: "nat44", Services: 3, Wanted: "connection refused", Rendered: "connection times out", Why: "NAT44 sends no refusal"},
 	}}, nil
 }
@@ -329,10 +328,10 @@ func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
 func (t *Troupe) External(context.Context) (*api.External, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := &api.External{Complete: true, Layers: []api.ExternalLayer{}, Entries: []api.ExternalEntry{}}
+	out := &api.External{Complete: true, Layers: []api.ExternalLayer{}, Page: api.Page[api.ExternalEntry]{Items: []api.ExternalEntry{}}}
 	for _, source := range slices.Sorted(maps.Keys(t.external)) {
 		out.Layers = append(out.Layers, api.ExternalLayer{Source: source, Priority: 300, Entries: 1, Document: t.external[source], Since: Began})
-		out.Entries = append(out.Entries, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: string(api.ServiceInSync)})
+		out.Items = append(out.Items, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: string(api.ServiceInSync)})
 	}
 	return out, nil
 }

@@ -45,7 +45,6 @@ type statusWriter struct {
 	status int
 }
 
-// WriteHeader satisfies http.ResponseWriter.
 func (w *statusWriter) WriteHeader(code int) {
 	w.status = code
 	w.ResponseWriter.WriteHeader(code)

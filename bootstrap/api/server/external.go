@@ -29,14 +29,14 @@ func (s *Server) external(r *http.Request) (any, error) {
 	}
 	source := r.PathValue("source")
 	other := func(of string) bool { return source != "" && of != source }
-	entries := slices.DeleteFunc(slices.Clone(all.Entries), func(e api.ExternalEntry) bool { return other(e.Source) })
+	entries := slices.DeleteFunc(slices.Clone(all.Items), func(e api.ExternalEntry) bool { return other(e.Source) })
 	place := map[*api.ExternalEntry]string{} // entries keep their own order
 	for i := range entries {
 		place[&entries[i]] = fmt.Sprintf("%09d", i)
 	}
 	p := page(entries, q, func(e *api.ExternalEntry) cursor { return cursor{Key: place[e]} })
 	layers := slices.DeleteFunc(append([]api.ExternalLayer{}, all.Layers...), func(l api.ExternalLayer) bool { return other(l.Source) })
-	return &api.External{Complete: all.Complete, Layers: layers, Entries: p.Items, Next: p.Next, Total: p.Total}, nil
+	return &api.External{Complete: all.Complete, Layers: layers, Page: p}, nil
 }
 
 // applyExternal answers when VPP has the configuration of the document in the body, YAML or JSON.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -37,8 +38,9 @@ func listed[T any](ask func(context.Context) ([]T, error), orders []string, filt
 	}
 }
 
-// paged is a resource with a list and further fields. cut replaces the list by a page of it.
-func paged[T any](ask func(context.Context) (*T, error), cut func(*T, *listQuery)) get {
+// paged is a resource with a list, which it has in pages in the order of these keys, and further
+// fields.
+func paged[T, I any, P api.Paged[T, I]](ask func(context.Context) (*T, error), key func(*I) string) get {
 	return func(r *http.Request) (any, error) {
 		q, err := parseWhole(r.URL.RawQuery)
 		if err != nil {
@@ -49,7 +51,8 @@ func paged[T any](ask func(context.Context) (*T, error), cut func(*T, *listQuery
 			return nil, err
 		}
 		out := *all
-		cut(&out, q)
+		list := P(&out).List()
+		*list = page(list.Items, q, func(i *I) cursor { return cursor{Key: key(i)} })
 		return &out, nil
 	}
 }
@@ -171,7 +174,7 @@ func (s *Server) actorsOver(ctx context.Context, window time.Duration) ([]api.Ac
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-s.ending:
+	case <-s.ending.Done():
 		return nil, fmt.Errorf("%w: the agent is stopping", api.ErrUnavailable)
 	case <-time.After(window):
 	}
@@ -276,4 +279,28 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// inject answers 202 with the record of the fault or the status of the drill, because the outcome
+// is open; GET returns it later.
+func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
+	var request api.ChaosRequest
+	var value any
+	err := decodeBody(r, &request)
+	switch {
+	case err != nil:
+	case request.Plan == nil:
+		value, err = s.backend.Inject(r.Context(), PeerOf(r.Context()), request.Fault)
+	case request.Fault != live.Fault{}:
+		err = fmt.Errorf("%w: body: expected a fault or a plan, not both", errQuery)
+	default:
+		value, err = s.backend.StartDrill(r.Context(), PeerOf(r.Context()), *request.Plan)
+	}
+	accepted(w, value, err)
+}
+
+// stopChaos ends all faults and the drill.
+func (s *Server) stopChaos(w http.ResponseWriter, r *http.Request) {
+	stopped, err := s.backend.StopChaos(r.Context(), PeerOf(r.Context()))
+	respond(w, api.ChaosStopped{Stopped: stopped}, err)
 }

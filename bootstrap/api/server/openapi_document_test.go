@@ -15,7 +15,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // object is a JSON object. encoding/json orders its names, so that the document does not change by
@@ -26,7 +25,7 @@ type object = map[string]any
 func document(t *testing.T) object {
 	t.Helper()
 	d := &describer{schemas: object{}, comments: map[string]string{}}
-	for name, dir := range map[string]string{"api": "..", "show": "../../show", "live": "../../../actors/chaos/live"} {
+	for name, dir := range map[string]string{"api": "..", "live": "../../../actors/chaos/live"} {
 		d.read(t, name, dir)
 	}
 	failed := object{"description": "The request failed.", "content": object{"application/json": object{"schema": d.schema(reflect.TypeFor[api.Error]())}}}
@@ -155,9 +154,6 @@ var generic = regexp.MustCompile(`^Page\[.*\.(\w+)\]$`)
 // structure adds the schema of a struct to the components.
 func (d *describer) structure(t reflect.Type) object {
 	name := generic.ReplaceAllString(t.Name(), "${1}Page")
-	if t == reflect.TypeFor[show.Approximation]() {
-		name = "FrontendApproximation" // api has another one
-	}
 	if name == "" {
 		return object{"type": "object"}
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -110,16 +109,4 @@ func page[T any](items []T, q *listQuery, place func(*T) cursor) api.Page[T] {
 // compare orders places: the larger value first, then the smaller key.
 func (c cursor) compare(other cursor) int {
 	return cmp.Or(cmp.Compare(other.Value, c.Value), strings.Compare(c.Key, other.Key))
-}
-
-// pageInterfaces cuts a list of interfaces.
-func pageInterfaces(all *api.Interfaces, q *listQuery) {
-	p := page(all.Items, q, func(i *api.Interface) cursor { return cursor{Key: fmt.Sprintf("%010d", i.Index)} })
-	all.Items, all.Next, all.Total = p.Items, p.Next, p.Total
-}
-
-// pageNodes cuts a list of nodes.
-func pageNodes(all *api.Nodes, q *listQuery) {
-	p := page(all.Items, q, func(n *api.Node) cursor { return cursor{Key: n.Name} })
-	all.Items, all.Next, all.Total = p.Items, p.Next, p.Total
 }

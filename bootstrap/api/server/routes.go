@@ -7,8 +7,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/pprof"
 	"slices"
 	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
 // maxBody limits the body of a request.
@@ -104,8 +107,8 @@ func (s *Server) readsOfAgent(control bool) map[string]get {
 		"services/{namespace}/{name}":          s.service,
 		"services/{namespace}/{name}/sessions": s.serviceSessions(control),
 		"events":                               s.events,
-		"interfaces":                           paged(s.backend.Interfaces, pageInterfaces),
-		"nodes":                                paged(s.backend.Nodes, pageNodes),
+		"interfaces":                           paged(s.backend.Interfaces, func(i *api.Interface) string { return fmt.Sprintf("%010d", i.Index) }),
+		"nodes":                                paged(s.backend.Nodes, func(n *api.Node) string { return n.Name }),
 		"packet":                               s.packet,
 		"sessions":                             plain(s.backend.Sessions),
 		"external":                             s.external,
@@ -117,7 +120,6 @@ func (s *Server) readsOfAgent(control bool) map[string]get {
 // drops it); OPTIONS lists the methods.
 type methods map[string]http.HandlerFunc
 
-// ServeHTTP satisfies http.Handler.
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {
@@ -165,4 +167,14 @@ func decodeBody(r *http.Request, into any) error {
 		return fmt.Errorf("%w: body: more than one value", errQuery)
 	}
 	return nil
+}
+
+// profiles adds /debug/pprof/ to the control socket. Goroutines have the label "actor" with the
+// path of the actor they work for. The client chooses the duration of a profile, so these resources
+// have no deadline.
+func profiles(mux *http.ServeMux) {
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 }

@@ -81,11 +81,12 @@ type Server struct {
 	cfg     Config
 	log     *slog.Logger
 
-	tcp, control net.Listener  // set by Listen
-	differ       *differ       // reads VPP for both listeners
-	sessions     *oneReading   // of the sessions of services, for the read-only listener
-	hosts        ownHosts      // of the read-only listener
-	ending       chan struct{} // closed when Serve ends
+	tcp, control net.Listener // set by Listen
+	diffs        *reader[*api.Diff]
+	sessions     *reader[*api.ServiceSessions] // for the read-only listener
+	hosts        ownHosts                      // of the read-only listener
+	ending       context.Context               // ends when Serve ends
+	end          context.CancelFunc
 }
 
 // New returns a server that does not listen yet. A process that is not an api.Backend has probes,
@@ -97,10 +98,12 @@ func New(process api.Process, cfg Config, log *slog.Logger) *Server {
 	if cfg.MostConnections == 0 {
 		cfg.MostConnections = mostConnections
 	}
-	s := &Server{process: process, cfg: cfg, log: log, hosts: newOwnHosts(cfg.AllowedHosts), sessions: newOneReading(), ending: make(chan struct{})}
-	s.differ = &differ{timeout: cfg.Timeout, log: log}
+	s := &Server{process: process, cfg: cfg, log: log, hosts: newOwnHosts(cfg.AllowedHosts)}
+	s.ending, s.end = context.WithCancel(context.Background())
 	if backend, is := process.(api.Backend); is {
-		s.backend, s.differ.read = backend, backend.Diff
+		s.backend = backend
+		s.diffs = newReader(s.ending, cfg.Timeout, s.datedDiff)
+		s.sessions = newReader(s.ending, cfg.Timeout, backend.ServiceSessions)
 	}
 	return s
 }
@@ -160,9 +163,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	serve(s.tcp, false)
 	serve(s.control, true)
 	<-ctx.Done()
-	close(s.ending)
+	s.end()
 	all.Wait()
-	s.differ.close()
 	return why
 }
 

@@ -194,7 +194,7 @@ func (t *tracer) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.ending:
+		case <-t.ending.Done():
 			return
 		case <-look.C:
 		}

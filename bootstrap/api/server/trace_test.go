@@ -178,10 +178,10 @@ func TestExternalPages(t *testing.T) {
 	var sources []string
 	for cursor := ""; ; {
 		page := ask[api.External](t, a, "/api/v1/external?limit=2&cursor="+cursor)
-		for _, e := range page.Entries {
+		for _, e := range page.Items {
 			sources = append(sources, e.Source)
 		}
-		if len(page.Entries) > 2 || page.Total != 3 || len(page.Layers) != 3 {
+		if len(page.Items) > 2 || page.Total != 3 || len(page.Layers) != 3 {
 			t.Errorf("%+v", page)
 		}
 		if cursor = page.Next; cursor == "" {
@@ -191,7 +191,7 @@ func TestExternalPages(t *testing.T) {
 	if strings.Join(sources, "") != "abc" {
 		t.Error(sources)
 	}
-	if page := ask[api.External](t, a, "/api/v1/external/b?limit=1"); len(page.Entries) != 1 || page.Total != 1 || page.Next != "" {
+	if page := ask[api.External](t, a, "/api/v1/external/b?limit=1"); len(page.Items) != 1 || page.Total != 1 || page.Next != "" {
 		t.Errorf("%+v", page)
 	}
 }

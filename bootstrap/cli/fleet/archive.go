@@ -17,9 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
-	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 )
 
 // NewLook returns `troupe look`.
@@ -45,14 +43,14 @@ and serve the web page of each node until Ctrl-C.`,
 		if len(command) == 0 || command[0] == "status" && *node == "" {
 			lines := archived(manifest, nodes)
 			c := cli.NewColumns(std.Out, cli.ScreenOf(std.Out))
-			c.Paragraph("Archive of " + look.Clock(manifest.Time) + "\n\n")
+			c.Paragraph("Archive of " + api.Clock(manifest.Time) + "\n\n")
 			nodeLines(c, lines, manifest.Time)
 			if err := c.Flush(); err != nil || len(command) > 0 {
 				return err
 			}
 			return serveArchive(cmd.Context(), nodes, std)
 		}
-		i := slices.IndexFunc(nodes, func(n *sysdump.Node) bool { return n.Name == *node || *node == "" && len(nodes) == 1 })
+		i := slices.IndexFunc(nodes, func(n *dumpedNode) bool { return n.Name == *node || *node == "" && len(nodes) == 1 })
 		if i < 0 {
 			return cli.Usagef("expected --node NODE: the archive has %s", namesOf(nodes))
 		}
@@ -62,13 +60,13 @@ and serve the web page of each node until Ctrl-C.`,
 }
 
 // readDump reads an archive.
-func readDump(path string) (*sysdump.Manifest, []*sysdump.Node, error) {
+func readDump(path string) (*dumpManifest, []*dumpedNode, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read archive: %w", err)
 	}
 	defer f.Close()
-	manifest, nodes, err := sysdump.Read(f)
+	manifest, nodes, err := readArchive(f)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read archive %s: %w", path, err)
 	}
@@ -76,7 +74,7 @@ func readDump(path string) (*sysdump.Manifest, []*sysdump.Node, error) {
 }
 
 // archived are the lines of all nodes, including nodes without an answer.
-func archived(manifest *sysdump.Manifest, nodes []*sysdump.Node) []nodeStatus {
+func archived(manifest *dumpManifest, nodes []*dumpedNode) []nodeStatus {
 	var lines []nodeStatus
 	for node, why := range manifest.Missing {
 		lines = append(lines, nodeStatus{NodeStatus: &api.NodeStatus{Node: node}, Error: why})
@@ -92,7 +90,7 @@ func archived(manifest *sysdump.Manifest, nodes []*sysdump.Node) []nodeStatus {
 }
 
 // namesOf lists nodes.
-func namesOf(nodes []*sysdump.Node) string {
+func namesOf(nodes []*dumpedNode) string {
 	names := make([]string, len(nodes))
 	for i, n := range nodes {
 		names[i] = n.Name
@@ -101,8 +99,8 @@ func namesOf(nodes []*sysdump.Node) string {
 }
 
 // archiveServer listens and answers in the place of the agent of a node.
-func archiveServer(n *sysdump.Node) (*server.Server, error) {
-	backend := sysdump.NewBackend(n)
+func archiveServer(n *dumpedNode) (*server.Server, error) {
+	backend := newArchived(n)
 	pages, err := page.Handler(page.Config{
 		Source: backend, Node: n.Name, History: &page.History{}, Diff: backend.Diff, Sessions: backend.ServiceSessions,
 	})
@@ -118,7 +116,7 @@ func archiveServer(n *sysdump.Node) (*server.Server, error) {
 }
 
 // serveArchive serves the pages of all nodes until ctx ends.
-func serveArchive(ctx context.Context, nodes []*sysdump.Node, std cli.Streams) error {
+func serveArchive(ctx context.Context, nodes []*dumpedNode, std cli.Streams) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var all sync.WaitGroup
@@ -141,7 +139,7 @@ func serveArchive(ctx context.Context, nodes []*sysdump.Node, std cli.Streams) e
 }
 
 // askArchive runs a command that queries a node in an archive; run returns its exit code.
-func askArchive(ctx context.Context, n *sysdump.Node, command []string, to cli.Streams, run func(context.Context, []string, cli.Streams) int) error {
+func askArchive(ctx context.Context, n *dumpedNode, command []string, to cli.Streams, run func(context.Context, []string, cli.Streams) int) error {
 	s, err := archiveServer(n)
 	if err != nil {
 		return err

@@ -28,11 +28,11 @@ const (
 
 // checkLine is one line of `troupe check`.
 type checkLine struct {
-	Check string `json:"check"`
-	State string `json:"state"`
+	Check string `json:"check" column:"CHECK"`
+	State string `json:"state" column:"STATE"`
 	// Found is the present state. Do is the remedy; "" = none is needed.
-	Found string `json:"found"`
-	Do    string `json:"do,omitempty"`
+	Found string `json:"found" column:"FOUND"`
+	Do    string `json:"do,omitempty" column:"DO"`
 }
 
 // checks collects lines.
@@ -99,7 +99,7 @@ in any case; the next run deletes the namespace of a run that was killed.`,
 		if len(*packets) > 0 {
 			c.packets(cmd.Context(), f, *packets)
 		}
-		if err := f.Out.Print(std.Out, c.lines, func(t *cli.Columns) { checkTable(t, c.lines) }); err != nil {
+		if err := f.Out.Print(std.Out, c.lines, func(t *cli.Columns) { t.Table("", c.lines) }); err != nil {
 			return err
 		}
 		failed := 0
@@ -114,14 +114,6 @@ in any case; the next run deletes the namespace of a run that was killed.`,
 		return nil
 	}
 	return cmd
-}
-
-// checkTable prints the lines.
-func checkTable(c *cli.Columns, lines []checkLine) {
-	c.Row("CHECK", "STATE", "FOUND", "DO")
-	for _, l := range lines {
-		c.Row(l.Check, l.State, l.Found, l.Do)
-	}
 }
 
 // vpp checks VPP and its features for the renderers of the configuration. elsewhere is true if the

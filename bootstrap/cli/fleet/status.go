@@ -15,8 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
-	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -111,7 +109,7 @@ func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus,
 func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
 	s := nodeStatus{NodeStatus: &api.NodeStatus{}}
 	err := c.Limited(client.NewBudget(mostStatus)).Get(ctx, "status", nil, s.NodeStatus)
-	if says := s.Node; err == nil && (node != "" && says != node || !sysdump.IsName(says)) {
+	if says := s.Node; err == nil && (node != "" && says != node || !isName(says)) {
 		s.NodeStatus = &api.NodeStatus{}
 		err = fmt.Errorf("what answers is not the agent of this node: it has the name %q", says)
 	} else if err != nil {
@@ -235,14 +233,14 @@ func (s *nodeStatus) cells(now time.Time) []any {
 	if s.Restart != nil && now.Sub(s.Restart.Back) < restartShown {
 		why = append(why, s.Restart.String())
 	} else if now.Sub(s.Started) < restartShown { // a new agent has not seen the restart
-		why = append(why, "VPP started "+show.Age(now.Sub(s.Started))+" ago")
+		why = append(why, "VPP started "+api.Age(now.Sub(s.Started))+" ago")
 	}
 	if len(s.Differs) > 0 {
 		why = append(why, "differs: "+strings.Join(s.Differs, ", "))
 	}
 	changed := ""
 	if !s.Changed.IsZero() {
-		changed = show.Age(now.Sub(s.Changed)) + " ago"
+		changed = api.Age(now.Sub(s.Changed)) + " ago"
 	}
 	return []any{
 		s.Node, ready, s.Version, s.VPP, s.Served[api.ServedAll], strings.Join(others, ", "), s.Draining, s.Sessions, changed, strings.Join(why, "; "),

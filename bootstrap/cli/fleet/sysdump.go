@@ -11,7 +11,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/sysdump"
 )
 
 // mostSize is the largest --size-limit, in MiB: 'troupe look' reads no larger archive.
@@ -50,7 +49,7 @@ configuration. 'troupe look ARCHIVE' opens it.`,
 		if len(nodes) == 0 {
 			return fmt.Errorf("no agent has answered: %s", firstOf(missing))
 		}
-		if err := writeDump(*file, sysdump.Manifest{Time: now, Version: api.ReadBuild().Version, Missing: missing}, nodes); err != nil {
+		if err := writeDump(*file, dumpManifest{Time: now, Version: api.ReadBuild().Version, Missing: missing}, nodes); err != nil {
 			return err
 		}
 		return f.Out.Print(std.Out, struct {
@@ -88,13 +87,13 @@ func (f *fleet) chosen(ctx context.Context, single bool) ([]member, error) {
 
 // dump collects the nodes; missing has the nodes without an answer, with the reason. Each node may
 // send its share of the limit.
-func (f *fleet) dump(ctx context.Context, members []member, limit int64, std cli.Streams) (nodes []*sysdump.Node, missing map[string]string) {
-	found := make([]*sysdump.Node, len(members))
+func (f *fleet) dump(ctx context.Context, members []member, limit int64, std cli.Streams) (nodes []*dumpedNode, missing map[string]string) {
+	found := make([]*dumpedNode, len(members))
 	each(ctx, members, f.timeout, std.Errs, func(ctx context.Context, i int) {
 		s := askStatus(ctx, members[i].client, members[i].node)
 		if members[i].problem = s.Error; s.Error == "" {
 			members[i].node = s.Node
-			found[i] = sysdump.Collect(ctx, members[i].client, s.Node, limit/int64(len(members)))
+			found[i] = collect(ctx, members[i].client, s.Node, limit/int64(len(members)))
 		}
 	})
 	missing = map[string]string{}
@@ -117,12 +116,12 @@ func firstOf(missing map[string]string) string {
 }
 
 // writeDump writes an archive that only its owner can read. After an error there is no file.
-func writeDump(path string, m sysdump.Manifest, nodes []*sysdump.Node) error {
+func writeDump(path string, m dumpManifest, nodes []*dumpedNode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write archive: %w", err)
 	}
-	if err := errors.Join(sysdump.Write(f, m, nodes), f.Close()); err != nil {
+	if err := errors.Join(writeArchive(f, m, nodes), f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("write archive %s: %w", path, err), os.Remove(path))
 	}
 	return nil

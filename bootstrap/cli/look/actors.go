@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +41,7 @@ func newGetActors(std cli.Streams) *cobra.Command {
 		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all, total, err := client.All[api.Actor](ctx, c, "actors", values, *limit)
 			return &answer{all, func(c *cli.Columns) {
-				actorsTable(c, all)
+				c.Table("", all)
 				if len(all) < total {
 					c.Section(fmt.Sprintf("%d of %d actors; --limit 0 shows all", len(all), total))
 				}
@@ -51,17 +50,6 @@ func newGetActors(std cli.Streams) *cobra.Command {
 	}
 	return cmd
 }
-
-// actorsTable prints actors with their numbers.
-func actorsTable(c *cli.Columns, actors []api.Actor) {
-	c.Row("ACTOR", cli.Optional("KIND"), "STATE", cli.Optional("INCARNATION"), "PENDING", cli.Optional("RECEIVED"), "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
-	for _, a := range actors {
-		c.Row(a.Path, a.Kind, a.State, a.Incarnation, a.Pending, a.Received, a.Restarts, a.Failures, busy(&a), a.LastFailure)
-	}
-}
-
-// busy is the time that an actor has spent handling messages.
-func busy(a *api.Actor) time.Duration { return elapsed(a.BusySeconds) }
 
 // newActorsTop returns `troupe actors top`.
 func newActorsTop(std cli.Streams) *cobra.Command {
@@ -76,7 +64,7 @@ func newActorsTop(std cli.Streams) *cobra.Command {
 		if *window != 0 {
 			query.Set("window", window.String())
 		}
-		return l.Show(cmd, std, Fetch("top", query, func(c *cli.Columns, page *api.Page[api.Actor]) { actorsTable(c, page.Items) }))
+		return l.Show(cmd, std, Fetch("top", query, func(c *cli.Columns, page *api.Page[api.Actor]) { c.Table("", page.Items) }))
 	}
 	return cmd
 }
@@ -154,32 +142,20 @@ func actorTable(c *cli.Columns, d *actorDetail) {
 	c.Row("Actor:", d.Path)
 	c.Row("Kind:", d.Kind)
 	c.Row("State:", d.State)
-	c.Row("Incarnation:", fmt.Sprintf("%d, since %s, %d restarts, %d failures", d.Incarnation, Clock(d.Since), d.Restarts, d.Failures))
+	c.Row("Incarnation:", fmt.Sprintf("%d, since %s, %d restarts, %d failures", d.Incarnation, api.Clock(d.Since), d.Restarts, d.Failures))
 	if d.Strategy != "" {
 		c.Row("Supervises:", d.Strategy+", "+budget(&d.Actor))
 	}
 	c.Row("Messages:", fmt.Sprintf("%d received, %d coalesced, %d discarded, the last %s", d.Received, d.Coalesced, d.Discarded, d.LastMessage))
-	c.Row("Busy:", busy(&d.Actor))
+	c.Row("Busy:", api.Elapsed(d.BusySeconds))
 	if d.Handling != "" {
-		c.Row("Handles:", fmt.Sprintf("%s for %s", d.Handling, elapsed(d.HandlingSeconds)))
+		c.Row("Handles:", fmt.Sprintf("%s for %s", d.Handling, api.Elapsed(d.HandlingSeconds)))
 	}
 	if d.NotKnown != "" {
 		c.Row("State unknown:", d.NotKnown)
 	}
-	if d.Mailbox.Pending > 0 {
-		c.Section(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, elapsed(d.OldestSeconds), d.MostPending))
-		c.Row("TYPE", "KEY", "AGE", "FROM", cli.Optional("CONTENT"))
-	}
-	for _, m := range d.Mailbox.Messages {
-		c.Row(m.Type, m.Key, elapsed(m.AgeSeconds), m.Sender, string(m.Body))
-	}
-	if len(d.Failed) > 0 {
-		c.Section("Failures, the newest first")
-		c.Row("TIME", "INCARNATION", "MESSAGE", "DECISION", "REASON")
-	}
-	for _, f := range d.Failed {
-		c.Row(Clock(f.Time), f.Incarnation, f.Message, f.Decision, f.Reason)
-	}
+	c.Table(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, api.Elapsed(d.OldestSeconds), d.MostPending), d.Mailbox.Messages)
+	c.Table("Failures, the newest first", d.Failed)
 	trafficTable(c, d.Traffic)
 	if len(d.Current) > 0 {
 		c.Section("State")
@@ -193,13 +169,7 @@ func actorTable(c *cli.Columns, d *actorDetail) {
 
 // trafficTable prints the messages that the actors of a kind have handled and sent.
 func trafficTable(c *cli.Columns, t *api.Traffic) {
-	if len(t.Messages) > 0 {
-		c.Section("Messages of all actors of the kind " + t.Kind)
-		c.Row("TYPE", "HANDLED", "P50", "P99")
-	}
-	for _, m := range t.Messages {
-		c.Row(m.Type, m.Count, elapsed(m.P50Seconds), elapsed(m.P99Seconds))
-	}
+	c.Table("Messages of all actors of the kind "+t.Kind, t.Messages)
 	if len(t.From)+len(t.To) > 0 {
 		c.Section("Other kinds")
 		c.Row("KIND", "MESSAGES FROM", "MESSAGES TO")
@@ -210,11 +180,6 @@ func trafficTable(c *cli.Columns, t *api.Traffic) {
 	for _, k := range t.To {
 		c.Row(k.Kind, "", k.Count)
 	}
-}
-
-// elapsed formats a duration of the API.
-func elapsed(s float64) time.Duration {
-	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
 }
 
 // budget describes the number of failures of its children that a supervisor still tolerates.

@@ -90,7 +90,7 @@ func changesTable(c *cli.Columns, changes []ActorChange) {
 		b, a := change.Before, change.After
 		switch {
 		case b == nil:
-			c.Row(a.Path, change.What, a.State, a.Incarnation, a.Pending, a.Received, a.Failures, busy(a))
+			c.Row(a.Path, change.What, a.State, a.Incarnation, a.Pending, a.Received, a.Failures, api.Elapsed(a.BusySeconds))
 		case a == nil:
 			c.Row(b.Path, change.What, "", "", "", "", "", "")
 		default:
@@ -100,7 +100,7 @@ func changesTable(c *cli.Columns, changes []ActorChange) {
 			}
 			grown := func(from, to uint64) string { return fmt.Sprintf("%+d", int64(to)-int64(from)) }
 			c.Row(a.Path, change.What, state, grown(b.Incarnation, a.Incarnation), grown(b.Pending, a.Pending), grown(b.Received, a.Received),
-				grown(b.Failures, a.Failures), elapsed(a.BusySeconds-b.BusySeconds))
+				grown(b.Failures, a.Failures), api.Elapsed(a.BusySeconds-b.BusySeconds))
 		}
 	}
 }
@@ -108,10 +108,7 @@ func changesTable(c *cli.Columns, changes []ActorChange) {
 // newDeadLetters returns `troupe actors dead-letters`.
 func newDeadLetters(std cli.Streams) *cobra.Command {
 	return newQuery(std, "dead-letters", "Show messages that were not delivered", Fetch("dead-letters", nil, func(c *cli.Columns, d *api.DeadLetters) {
-		c.Row("TIME", "MESSAGE", "TO", "FROM", "WHY")
-		for _, m := range d.Items {
-			c.Row(Clock(m.Time), m.Type, m.To, m.Sender, m.Reason)
-		}
+		c.Table("", d.Items)
 		if int(d.Count) > len(d.Items) {
 			c.Section(fmt.Sprintf("the latest of %d", d.Count))
 		}

@@ -38,7 +38,7 @@ func eventsTable(c *cli.Columns, events []api.Event) {
 	c.Row("SEQ", "TIME", cli.Optional("KIND"), cli.Optional("ACTOR"), "OBJECT", "ERROR", "TEXT")
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
-		c.Row(e.Seq, Clock(e.Time), e.Kind, e.Actor, e.Object, e.Error, e.Text)
+		c.Row(e.Seq, api.Clock(e.Time), e.Kind, e.Actor, e.Object, e.Error, e.Text)
 		for _, op := range e.Operations {
 			c.Note(op)
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // explanation is the state of one service and of its frontends, with reasons.
@@ -33,7 +32,7 @@ type explanation struct {
 	Draining []api.DrainingEndpoint `json:"draining"`
 	reading
 	// InVPP are the rows in VPP as the agent remembers them.
-	InVPP []show.Row `json:"rows"`
+	InVPP []api.Row `json:"rows"`
 	// Actor is the actor of the service.
 	Actor *api.Actor `json:"actor"`
 	// Events are the latest events of the service, the newest first.
@@ -42,14 +41,14 @@ type explanation struct {
 
 // explainedFrontend is a frontend with its state in VPP.
 type explainedFrontend struct {
-	Frontend string `json:"frontend"`
-	Kind     string `json:"kind"`
-	From     string `json:"from"`
-	Action   string `json:"action"`
+	Frontend string `json:"frontend" column:"FRONTEND"`
+	Kind     string `json:"kind" column:"KIND"`
+	From     string `json:"from" column:"FROM"`
+	Action   string `json:"action" column:"ACTION"`
 	// Endpoints are the endpoints for new connections.
-	Endpoints []string `json:"endpoints"`
-	// InVPP is the standing of its row (show.Standing).
-	InVPP string `json:"inVPP"`
+	Endpoints []string `json:"endpoints" column:"ENDPOINTS"`
+	// InVPP is the standing of its row (api.Standing).
+	InVPP string `json:"inVPP" column:"IN VPP"`
 	// Why are further reasons.
 	Why []string `json:"why"`
 }
@@ -148,7 +147,7 @@ func explain(s *api.ServiceDetail) *explanation {
 	for _, f := range s.Wanted {
 		e.Frontends = append(e.Frontends, explainedFrontend{
 			Frontend: f.Frontend, Kind: f.Kind, From: f.From, Action: f.Action, Endpoints: f.Endpoints,
-			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], ownerOf(s, f.Frontend) != ""), Why: why(s, &f),
+			InVPP: api.Standing(wanted[f.Frontend], held[f.Frontend], ownerOf(s, f.Frontend) != ""), Why: why(s, &f),
 		})
 	}
 	return e
@@ -172,8 +171,8 @@ func (e *explanation) compare(r reading) {
 }
 
 // byVIP returns rows by their address.
-func byVIP(rows []show.Row) map[string]*show.Row {
-	out := map[string]*show.Row{}
+func byVIP(rows []api.Row) map[string]*api.Row {
+	out := map[string]*api.Row{}
 	for i := range rows {
 		out[rows[i].VIP] = &rows[i]
 	}
@@ -191,7 +190,7 @@ func ownerOf(s *api.ServiceDetail, frontend string) string {
 }
 
 // why returns the reasons for the state of a frontend, each once.
-func why(s *api.ServiceDetail, f *show.Frontend) []string {
+func why(s *api.ServiceDetail, f *api.Frontend) []string {
 	reasons := []string{}
 	if owner := ownerOf(s, f.Frontend); owner != "" {
 		reasons = append(reasons, owner+" has this address")
@@ -230,13 +229,7 @@ func explanationTable(c *cli.Columns, e *explanation) {
 		}
 	}
 	e.table(c)
-	if len(e.Frontends) > 0 {
-		c.Section("Frontends")
-		c.Row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
-		for _, f := range e.Frontends {
-			c.Row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP)
-		}
-	}
+	c.Table("Frontends", e.Frontends)
 	e.reasons(c)
 	for i, u := range e.Lost {
 		if i == 0 {

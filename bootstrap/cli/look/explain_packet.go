@@ -5,7 +5,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // explainedPacket is a packet with a reading of VPP.
@@ -19,7 +18,7 @@ func (p *explainedPacket) compare(r reading) {
 	p.reading = r
 	p.VPP = r.standing(p.Destination, p.VPP)
 	if len(r.Differences) > 0 {
-		p.InVPP = []show.Row{}
+		p.InVPP = []api.Row{}
 		for i := range p.Backends {
 			p.Backends[i].ShareInVPP = 0
 		}
@@ -42,7 +41,7 @@ func packetTable(c *cli.Columns, p *explainedPacket) {
 		c.Row("Because:", reason)
 	}
 	vpp := p.VPP
-	if vpp == show.NoRow && p.Action == "none" {
+	if vpp == api.NoRow && p.Action == "none" {
 		vpp = "no row, and none is needed"
 	}
 	c.Row("Row in VPP:", vpp)
@@ -71,14 +70,8 @@ func packetTable(c *cli.Columns, p *explainedPacket) {
 		c.Section("In VPP")
 		RowsTable(c, p.InVPP)
 	}
-	if len(p.Others) > 0 {
-		c.Section("Frontends that do not decide")
-		c.Row("SERVICE", "FROM", "ACTION", "WHY")
-	}
-	for _, o := range p.Others {
-		c.Row(o.Service, o.From, o.Action, o.Why)
-	}
-	ApproximationsTable(c, p.Approximations)
+	c.Table("Frontends that do not decide", p.Others)
+	c.Table("Approximations", p.Approximations)
 }
 
 // percent formats a share.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // drawn is a table in a file.
@@ -25,14 +24,14 @@ func drawn(t *testing.T, table func(c *cli.Columns)) string {
 }
 
 // explainedRow is a row of VPP with one backend.
-func explainedRow(vip, backend string, weight uint32) show.Row {
-	return show.Row{Renderer: "nat44", VIP: vip, Flags: []string{"out2in-only"}, Locals: []show.Local{{Address: backend, Weight: weight}}}
+func explainedRow(vip, backend string, weight uint32) api.Row {
+	return api.Row{Renderer: "nat44", VIP: vip, Flags: []string{"out2in-only"}, Locals: []api.Local{{Address: backend, Weight: weight}}}
 }
 
 func TestExplain(t *testing.T) {
 	s := &api.ServiceDetail{
 		Service: api.Service{Key: "shop/web", State: api.ServiceFailed, Error: "VPP said no"},
-		Wanted: []show.Frontend{
+		Wanted: []api.Frontend{
 			{Frontend: "a", Action: "forward", Endpoints: []string{"1"}},
 			{Frontend: "b", Action: "forward"},
 			{Frontend: "c", Action: "forward"},
@@ -41,13 +40,13 @@ func TestExplain(t *testing.T) {
 			{Frontend: "f", Action: "forward", AllowSources: []string{"10.0.0.0/8"}},
 			{Frontend: "g", Action: "forward"},
 		},
-		Rendered: []show.Row{explainedRow("a", "1", 7), explainedRow("b", "1", 7), explainedRow("c", "1", 7), explainedRow("g", "1", 7)},
-		InVPP:    []show.Row{explainedRow("a", "1", 7), explainedRow("c", "1", 1), explainedRow("f", "1", 7)},
-		Approximations: []show.Approximation{
+		Rendered: []api.Row{explainedRow("a", "1", 7), explainedRow("b", "1", 7), explainedRow("c", "1", 7), explainedRow("g", "1", 7)},
+		InVPP:    []api.Row{explainedRow("a", "1", 7), explainedRow("c", "1", 1), explainedRow("f", "1", 7)},
+		Approximations: []api.FrontendApproximation{
 			{Frontend: "c", Wanted: "300 backends", Rendered: "253", Why: "a row has 8 bits"},
 		},
 		Conflicts: []api.Conflict{{Frontend: "f", Owner: "shop/old"}, {Frontend: "g", Owner: "an operator"}},
-		Problems:  []show.Problem{{Source: "x.yaml", Kind: "Service", Object: "shop/web", Field: "spec.ports[1].port", Message: "is no port"}},
+		Problems:  []api.Problem{{Source: "x.yaml", Kind: "Service", Object: "shop/web", Field: "spec.ports[1].port", Message: "is no port"}},
 	}
 	got := explain(s)
 	want := &explanation{
@@ -75,12 +74,12 @@ func TestExplain(t *testing.T) {
 
 // TestReasonForAllIsSaidOnce: a reason for all frontends is not repeated in each row.
 func TestReasonForAllIsSaidOnce(t *testing.T) {
-	slow := func(frontend string) show.Approximation {
-		return show.Approximation{Frontend: frontend, Wanted: "refusal", Rendered: "silence", Why: "NAT44 sends none"}
+	slow := func(frontend string) api.FrontendApproximation {
+		return api.FrontendApproximation{Frontend: frontend, Wanted: "refusal", Rendered: "silence", Why: "NAT44 sends none"}
 	}
 	got := explain(&api.ServiceDetail{
-		Wanted:         []show.Frontend{{Frontend: "a", Action: "reject"}, {Frontend: "b", Action: "drop"}},
-		Approximations: []show.Approximation{slow("a"), slow("a"), slow("b")},
+		Wanted:         []api.Frontend{{Frontend: "a", Action: "reject"}, {Frontend: "b", Action: "drop"}},
+		Approximations: []api.FrontendApproximation{slow("a"), slow("a"), slow("b")},
 	})
 	got.Frontends = append(got.Frontends, explainedFrontend{Frontend: "c", Why: got.Frontends[0].Why})
 	want := `

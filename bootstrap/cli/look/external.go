@@ -2,6 +2,7 @@ package look
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,22 +26,20 @@ func newExternalList(std cli.Streams) *cobra.Command {
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resource := strings.Join(append([]string{"external"}, args...), "/")
-		return l.Show(cmd, std, whole(resource, externalTable))
+		return l.Show(cmd, std, whole[api.External, api.ExternalEntry](resource, externalTable))
 	}
 	return cmd
 }
 
 // externalTable prints entries, and the layers that were refused.
 func externalTable(c *cli.Columns, all *api.External) {
-	c.Row("NAME", "KIND", "SOURCE", "STATE", "OWNER", "WHY")
-	for _, e := range all.Entries {
-		c.Row(e.Name, e.Kind, e.Source, e.State, e.Owner, e.Why)
-	}
+	entries := slices.Clip(all.Items)
 	for _, layer := range all.Layers {
 		if layer.Error != "" {
-			c.Row("-", "-", layer.Source, "not taken", "", layer.Error)
+			entries = append(entries, api.ExternalEntry{Source: layer.Source, State: "not taken", Why: layer.Error})
 		}
 	}
+	c.Table("", entries)
 }
 
 // newExternalApply returns `troupe external apply`. It returns after VPP has the configuration, so

@@ -1,11 +1,9 @@
 package look
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,12 +28,9 @@ func newGetServices(std cli.Streams) *cobra.Command {
 				err = c.Get(ctx, "resync", nil, &resync)
 			}
 			return &answer{all, func(c *cli.Columns) {
-				c.Row("SERVICE", "CLUSTER-IP", "SERVED", "STATE", cli.Optional("FRONTENDS"), "ENDPOINTS", cli.Optional("ROWS"), cli.Optional("CHANGED"), "ERROR")
-				for _, s := range all {
-					c.Row(s.Key, s.ClusterIP, s.Served, s.State, s.Frontends, s.Endpoints, s.Rows, since(s.Changed), s.Error)
-				}
+				c.Table("", all)
 				if read := resync.LastRead(); !read.IsZero() {
-					c.Section("STATE is from what the agent read from VPP " + since(read) + " and has written since; troupe diff reads VPP now")
+					c.Section("STATE is from what the agent read from VPP " + api.Ago(read) + " and has written since; troupe diff reads VPP now")
 				}
 			}}, err
 		})
@@ -45,65 +40,30 @@ func newGetServices(std cli.Streams) *cobra.Command {
 
 // serviceSessionsTable prints the sessions of a service.
 func serviceSessionsTable(c *cli.Columns, s *api.ServiceSessions) {
-	c.Row("PROTOCOL", "CLIENT", "FRONTEND", "BACKEND", "BACKEND SEES", "IDLE", cli.Optional("PACKETS"), cli.Optional("BYTES"), "EXPIRED")
-	for _, i := range s.Items {
-		c.Row(i.Protocol, i.Client, i.Frontend, i.Backend, cmp.Or(i.ClientAs, i.Client), elapsed(i.IdleSeconds), i.Packets, i.Bytes, i.Expired)
-	}
+	c.Table("", s.Items)
 	if s.Incomplete != "" {
 		c.Section(s.Incomplete)
 	}
 }
 
-// newGetInterfaces returns `troupe get interfaces`.
-func newGetInterfaces(std cli.Streams) *cobra.Command {
-	return newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole("interfaces", interfacesTable))
-}
-
 // interfacesTable prints interfaces.
-func interfacesTable(c *cli.Columns, set *api.Interfaces) {
-	c.Row("INDEX", "NAME", "KIND", "UP", "FRONTEND", "BACKEND", "ADDRESSES", "PODS")
-	var others []api.Interface
-	for _, i := range set.Items {
-		c.Row(i.Index, i.Name, i.Kind, i.Up, i.Frontend, i.Backend, strings.Join(i.Addresses, ","), strings.Join(i.Pods, ","))
-		if i.OtherProtocols != "" {
-			others = append(others, i)
-		}
-	}
-	if len(others) > 0 {
-		c.Section("Interfaces with packets that are not TCP, UDP or ICMP, which NAT44 leaves alone")
-		c.Row("NAME", "WHY")
-		for _, i := range others {
-			c.Row(i.Name, i.OtherProtocols)
-		}
-	}
-}
+func interfacesTable(c *cli.Columns, set *api.Interfaces) { c.Table("", set.Items) }
 
-// newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
-func newGetNodes(std cli.Streams) *cobra.Command {
-	return newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole("nodes", nodesTable))
-}
-
-// nodesTable prints the nodes, and the approximations of this node.
+// nodesTable prints the nodes, this one with the state of its claim, and the approximations of this
+// node.
 func nodesTable(c *cli.Columns, nodes *api.Nodes) {
-	c.Row("NAME", "ID", "VPP ADDRESSES", "MANAGEMENT ADDRESSES", "POD CIDRS")
-	for _, n := range nodes.Items {
-		name := n.Name
-		if name == nodes.Self {
-			name += " (this, " + nodes.Claim + ")"
+	items := slices.Clone(nodes.Items)
+	for i := range items {
+		if items[i].Name == nodes.Self {
+			items[i].Name += " (this, " + nodes.Claim + ")"
 		}
-		c.Row(name, n.ID, strings.Join(n.VPPAddresses, ","), strings.Join(n.ManagementAddresses, ","), strings.Join(n.PodCIDRs, ","))
 	}
+	c.Table("", items)
 	if nodes.Renderer != "" {
 		c.Section("Renderer of this node")
 		c.Row(nodes.Renderer)
 	}
-	if len(nodes.Approximations) > 0 {
-		c.Section("Approximations of this node")
-		c.Row("RENDERER", "SERVICES", "WANTED", "RENDERED", "WHY")
-	}
-	for _, a := range nodes.Approximations {
-		c.Row(a.Renderer, a.Services, a.Wanted, a.Rendered, a.Why)
-	}
+	c.Table("Approximations of this node", nodes.Approximations)
 }
 
 // newGetSessions returns `troupe get sessions`.
@@ -129,28 +89,14 @@ func newGetSessions(std cli.Streams) *cobra.Command {
 // sessionsTable prints the sessions by protocol, and the limit of a worker.
 func sessionsTable(c *cli.Columns, s *api.Sessions) {
 	c.Row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
-	c.Row(s.BusiestWorker, s.Limit, s.Alarm, Clock(s.Time))
-	if len(s.Protocols) > 0 {
-		c.Section("By protocol")
-		c.Row("PROTOCOL", "SESSIONS", "EXPIRED")
-	}
-	for _, p := range s.Protocols {
-		c.Row(p.Protocol, p.Sessions, p.Expired)
-	}
-}
-
-// newGetResync returns `troupe get resync`.
-func newGetResync(std cli.Streams) *cobra.Command {
-	return newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable))
+	c.Row(s.BusiestWorker, s.Limit, s.Alarm, api.Clock(s.Time))
+	c.Table("By protocol", s.Protocols)
 }
 
 // resyncTable prints the renderers with their latest repairs, the steps of escalation so far, and
 // the unhealthy parts with their next step.
 func resyncTable(c *cli.Columns, state *api.Resync) {
-	c.Row("RENDERER", "EPOCH", "IN SYNC", "VPP READ", "BECAUSE", "DIFFERED", "REASON")
-	for _, r := range state.Renderers {
-		c.Row(r.Renderer, r.Epoch, r.InSync, since(r.Read), r.Because, r.Differences, r.Reason)
-	}
+	c.Table("", state.Renderers)
 	repairs := slices.DeleteFunc(slices.Clone(state.Renderers), func(r api.RendererSync) bool { return r.Repair == nil })
 	if len(repairs) > 0 {
 		c.Section("Latest repairs")
@@ -161,7 +107,7 @@ func resyncTable(c *cli.Columns, state *api.Resync) {
 		if end := r.Repair.Repaired; !end.IsZero() {
 			took = "after " + end.Sub(r.Repair.Found).Round(time.Millisecond).String()
 		}
-		c.Row(r.Renderer, since(r.Repair.Found), r.Repair.Because, r.Repair.Differences, took, r.Repair.Operations)
+		c.Row(r.Renderer, api.Ago(r.Repair.Found), r.Repair.Because, r.Repair.Differences, took, r.Repair.Operations)
 		for _, op := range r.Repair.First {
 			c.Note(op)
 		}
@@ -169,20 +115,8 @@ func resyncTable(c *cli.Columns, state *api.Resync) {
 			c.Note(fmt.Sprintf("and %d more: troupe events --kind render", more))
 		}
 	}
-	if len(state.Healing) > 0 {
-		c.Section("Healing")
-		c.Row("PART", "STEP", "COUNT")
-	}
-	for _, h := range state.Healing {
-		c.Row(h.Part, h.Rung, h.Count)
-	}
-	if len(state.Ill) > 0 {
-		c.Section("Unhealthy")
-		c.Row("PART", "SINCE", "LAST STEP", "NEXT", "REASON")
-	}
-	for _, i := range state.Ill {
-		c.Row(i.Part, Clock(i.Since), i.Rung, Clock(i.Next), i.Reason)
-	}
+	c.Table("Healing", state.Healing)
+	c.Table("Unhealthy", state.Ill)
 }
 
 // newResyncCommand returns `troupe resync`.

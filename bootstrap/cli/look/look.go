@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -24,8 +24,10 @@ import (
 // object, and shorter commands for some of them.
 func Commands(std cli.Streams) []*cobra.Command {
 	get := cli.Group("get", "Query a running agent",
-		newGetServices(std), newGetService(std), newGetInterfaces(std), newGetNodes(std), newGetSessions(std), newGetActors(std), newGetTree(std),
-		newGetEvents(std), newGetDiff(std), newGetResync(std))
+		newGetServices(std), newGetService(std), newGetSessions(std), newGetActors(std), newGetTree(std), newGetEvents(std), newGetDiff(std),
+		newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole[api.Interfaces, api.Interface]("interfaces", interfacesTable)),
+		newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole[api.Nodes, api.Node]("nodes", nodesTable)),
+		newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable)))
 	return []*cobra.Command{
 		get, newExplainCommand(std), newActorsCommand(std), newGetEvents(std), newGetDiff(std), newTraceCommand(std), newResyncCommand(std),
 	}
@@ -225,9 +227,9 @@ func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T
 }
 
 // whole is Fetch for a resource whose list has pages.
-func whole[T any, P client.Paged[T]](resource string, table func(*cli.Columns, *T)) asking {
+func whole[T, I any, P api.Paged[T, I]](resource string, table func(*cli.Columns, *T)) asking {
 	return func(ctx context.Context, c *client.Client) (*answer, error) {
-		value, err := client.Whole[T, P](ctx, c, resource)
+		value, err := client.Whole[T, I, P](ctx, c, resource)
 		return answered(value, err, table)
 	}
 }
@@ -261,18 +263,20 @@ func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
 	}
 }
 
-// since is the age of a time for a table; "" = the time is not known.
-func since(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return show.Age(time.Since(t)) + " ago"
+// Control is the part of a command that changes something in an agent.
+type Control struct {
+	socket string
+	// Out is the format of the output.
+	Out *cli.Format
 }
 
-// Clock formats a time for a table, in UTC as in the log.
-func Clock(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+// NewControl adds the common flags of state-changing commands.
+func NewControl(cmd *cobra.Command) *Control {
+	c := &Control{Out: cli.AddFormat(cmd)}
+	_, socket := agentOfUser("", config.Defaults().API.ControlSocket)
+	cmd.Flags().StringVar(&c.socket, "control-socket", socket, "path of the agent's control socket; default: $"+agentVariable+", if it is a path")
+	return c
 }
+
+// Client returns a client of the control socket.
+func (c *Control) Client() *client.Client { return client.NewControl(c.socket) }

@@ -11,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 // reading is VPP's side of an explanation. The agent remembers what it has read and written, and
@@ -48,9 +47,9 @@ func read(ctx context.Context, c *client.Client, frontends ...string) (r reading
 				}
 				found = true
 				if slices.Contains(renderer.Missing, f) {
-					r.Standings[f] = show.Missing
+					r.Standings[f] = api.Missing
 				} else {
-					r.Standings[f] = cmp.Or(r.Standings[f], show.OtherThanWanted)
+					r.Standings[f] = cmp.Or(r.Standings[f], api.OtherThanWanted)
 				}
 			}
 			if found {
@@ -79,7 +78,7 @@ func (r *reading) table(c *cli.Columns) {
 		c.Row("VPP:", "not read, so this is what the agent remembers of it: "+r.Unread)
 		return
 	}
-	c.Row("VPP:", "read "+since(r.Asked))
+	c.Row("VPP:", "read "+api.Ago(r.Asked))
 }
 
 // repairs prints the differences and the command that repairs them.

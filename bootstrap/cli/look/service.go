@@ -43,7 +43,7 @@ func serviceTable(c *cli.Columns, s *api.ServiceDetail) {
 	c.Row("Service:", s.Key)
 	c.Row("Served:", fmt.Sprintf("%s: %s", s.Served, s.Served.Why()))
 	c.Row("State:", s.State)
-	c.Row("Changed:", since(s.Changed))
+	c.Row("Changed:", api.Ago(s.Changed))
 	if s.NotServed != "" {
 		c.Row("Not served:", s.NotServed)
 	}
@@ -51,23 +51,17 @@ func serviceTable(c *cli.Columns, s *api.ServiceDetail) {
 		c.Row("Error:", s.Error)
 	}
 	c.Section("Wanted")
-	FrontendsTable(c, s.Wanted)
-	HealthChecksTable(c, s.HealthChecks)
+	c.Table("", s.Wanted)
+	c.Table("Health checks", s.HealthChecks)
 	c.Section("Rendered")
 	RowsTable(c, s.Rendered)
 	title := "In VPP"
 	if !s.Read.IsZero() {
-		title += ", as read " + since(s.Read) + " or written since"
+		title += ", as read " + api.Ago(s.Read) + " or written since"
 	}
 	c.Section(title)
 	RowsTable(c, s.InVPP)
-	ApproximationsTable(c, s.Approximations)
-	if len(s.Conflicts) > 0 {
-		c.Section("Owned by other services")
-		c.Row("FRONTEND", "OWNER")
-		for _, one := range s.Conflicts {
-			c.Row(one.Frontend, one.Owner)
-		}
-	}
-	ProblemsTable(c, s.Problems)
+	c.Table("Approximations", s.Approximations)
+	c.Table("Owned by other services", s.Conflicts)
+	c.Table("Invalid input", s.Problems)
 }

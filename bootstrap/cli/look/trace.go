@@ -125,7 +125,7 @@ func traceLine(to io.Writer, out *cli.Format, actor string, data []byte) (int, e
 
 // traceText is a record as text: one line, and a line for each of its operations.
 func traceText(e *api.Event) string {
-	cells := []string{Clock(e.Time)}
+	cells := []string{api.Clock(e.Time)}
 	if e.Cause > 0 {
 		cells = append(cells, "#"+strconv.FormatUint(e.Cause, 10))
 	}

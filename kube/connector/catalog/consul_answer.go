@@ -29,7 +29,6 @@ type answer struct {
 	large bool
 }
 
-// Read satisfies io.Reader.
 func (a *answer) Read(p []byte) (int, error) {
 	if !a.large && a.read+len(p) > small {
 		select {

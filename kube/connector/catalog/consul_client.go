@@ -231,7 +231,6 @@ func ParseConsul(text string) (ConsulOptions, error) {
 // ownError is an error in the words of this package.
 type ownError struct{ error }
 
-// Unwrap satisfies errors.Unwrap.
 func (e ownError) Unwrap() error { return e.error }
 
 // own returns an error that quotes nothing of what a server has sent.

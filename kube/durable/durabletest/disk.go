@@ -212,7 +212,6 @@ type file struct {
 	name string
 }
 
-// Name satisfies durable.File.
 func (f *file) Name() string { return f.name }
 
 // Write satisfies io.Writer. A write that fails has written half of the data.
@@ -226,7 +225,6 @@ func (f *file) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Sync satisfies durable.File.
 func (f *file) Sync() error {
 	effect, err := f.disk.next()
 	if effect {
@@ -235,7 +233,6 @@ func (f *file) Sync() error {
 	return err
 }
 
-// Close satisfies durable.File.
 func (f *file) Close() error {
 	_, err := f.disk.next()
 	return err

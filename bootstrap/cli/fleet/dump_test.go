@@ -1,4 +1,4 @@
-package sysdump
+package fleet
 
 import (
 	"archive/tar"
@@ -12,19 +12,19 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// member is a file of an archive.
-type member struct {
+// file is a file of an archive.
+type file struct {
 	header tar.Header
 	text   string
 }
 
 // regular is a regular file.
-func regular(name, text string) member {
-	return member{tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)), Typeflag: tar.TypeReg}, text}
+func regular(name, text string) file {
+	return file{tar.Header{Name: name, Mode: 0o600, Size: int64(len(text)), Typeflag: tar.TypeReg}, text}
 }
 
 // archive packs files.
-func archive(t *testing.T, members ...member) *bytes.Buffer {
+func archive(t *testing.T, members ...file) *bytes.Buffer {
 	t.Helper()
 	var out bytes.Buffer
 	packed := gzip.NewWriter(&out)
@@ -90,7 +90,7 @@ func sparse(t *testing.T) *bytes.Buffer {
 // TestHostileArchive: files => the error of the archive; "" = its node n1 is read.
 func TestHostileArchive(t *testing.T) {
 	manifest, node := regular("manifest.json", `{"time":"2026-11-28T00:00:00Z"}`), regular("nodes/n1/name.json", `"n1"`)
-	link := member{header: tar.Header{Name: "nodes/n1/services.json", Typeflag: tar.TypeSymlink, Linkname: "/etc/shadow"}}
+	link := file{header: tar.Header{Name: "nodes/n1/services.json", Typeflag: tar.TypeSymlink, Linkname: "/etc/shadow"}}
 	for name, c := range map[string]struct {
 		archive *bytes.Buffer
 		err     string
@@ -108,7 +108,7 @@ func TestHostileArchive(t *testing.T) {
 		"no JSON":                    {archive(t, manifest, regular("nodes/n1/name.json", `"n1`)), "node n1: name: "},
 		"no manifest":                {archive(t, node), "it has no manifest.json"},
 	} {
-		_, nodes, err := Read(c.archive)
+		_, nodes, err := readArchive(c.archive)
 		if c.err == "" && (err != nil || len(nodes) != 1 || nodes[0].Name != "n1") || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %d nodes, %v", name, len(nodes), err)
 		}
@@ -133,10 +133,10 @@ func TestNames(t *testing.T) {
 		"n1": true, "ip-10-0-0-1.eu.compute.internal": true, "": false, ".": false, "..": false, "../n1": false, "a/b": false, "a..b": false, "-a": false,
 		"a-": false, "a.": false, "A": false, "a\x1b[2J": false, "a\n": false, strings.Repeat("a", 254): false,
 	} {
-		if got := IsName(text); got != want {
+		if got := isName(text); got != want {
 			t.Errorf("%q: %t", text, got)
 		}
-		err := Write(io.Discard, Manifest{Time: time.Now()}, []*Node{{Name: text, Stat: &api.NodeStatus{Node: text}}})
+		err := writeArchive(io.Discard, dumpManifest{Time: time.Now()}, []*dumpedNode{{Name: text, Stat: &api.NodeStatus{Node: text}}})
 		if (err == nil) != want {
 			t.Errorf("%q is written: %v", text, err)
 		}

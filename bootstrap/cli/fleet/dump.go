@@ -1,4 +1,4 @@
-package sysdump
+package fleet
 
 import (
 	"archive/tar"
@@ -25,8 +25,8 @@ const (
 	mostNodes   = 10_000
 )
 
-// Manifest is the first file of an archive.
-type Manifest struct {
+// dumpManifest is the first file of an archive.
+type dumpManifest struct {
 	// Time is when the archive was written, Version the version of the program that wrote it.
 	Time    time.Time `json:"time"`
 	Version string    `json:"version"`
@@ -36,11 +36,11 @@ type Manifest struct {
 	Left string `json:"left"`
 }
 
-// left is Manifest.Left.
+// left is dumpManifest.Left.
 const left = "no states of actors, no contents of messages, no sessions of clients, no documents of external configuration"
 
-// Write writes an archive. Each node has one file for each of its parts.
-func Write(to io.Writer, m Manifest, nodes []*Node) error {
+// writeArchive writes an archive. Each node has one file for each of its parts.
+func writeArchive(to io.Writer, m dumpManifest, nodes []*dumpedNode) error {
 	m.Left = left
 	packed := gzip.NewWriter(to)
 	files := tar.NewWriter(packed)
@@ -55,8 +55,8 @@ func Write(to io.Writer, m Manifest, nodes []*Node) error {
 }
 
 // writeNode writes the files of a node.
-func writeNode(files *tar.Writer, at time.Time, n *Node) error {
-	if !IsName(n.Name) {
+func writeNode(files *tar.Writer, at time.Time, n *dumpedNode) error {
+	if !isName(n.Name) {
 		return fmt.Errorf("%q is no name of a node", n.Name)
 	}
 	text, err := json.Marshal(n)
@@ -88,16 +88,16 @@ func add(files *tar.Writer, name string, at time.Time, value any) error {
 	return err
 }
 
-// Read reads an archive; its nodes are ordered by name. It skips files with unknown names unread,
+// readArchive reads an archive; its nodes are ordered by name. It skips files with unknown names unread,
 // and refuses everything that Write does not write: files that are not regular, a file that is
 // there twice, a node under the name of another one, and sizes above the limits.
-func Read(from io.Reader) (*Manifest, []*Node, error) {
+func readArchive(from io.Reader) (*dumpManifest, []*dumpedNode, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, nil, err
 	}
 	files, budget := tar.NewReader(&limited{packed, mostArchive}), client.NewBudget(mostArchive)
-	manifest, parts, known := &Manifest{}, map[string]map[string]json.RawMessage{}, partNames()
+	manifest, parts, known := &dumpManifest{}, map[string]map[string]json.RawMessage{}, partNames()
 	for {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
@@ -133,7 +133,7 @@ func Read(from io.Reader) (*Manifest, []*Node, error) {
 	if manifest.Time.IsZero() {
 		return nil, nil, errors.New("it has no manifest.json: no archive of troupe sysdump")
 	}
-	var nodes []*Node
+	var nodes []*dumpedNode
 	for name, part := range parts {
 		n, err := nodeOf(name, part)
 		if err != nil {
@@ -141,7 +141,7 @@ func Read(from io.Reader) (*Manifest, []*Node, error) {
 		}
 		nodes = append(nodes, n)
 	}
-	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b *dumpedNode) int { return strings.Compare(a.Name, b.Name) })
 	return manifest, nodes, nil
 }
 
@@ -151,7 +151,7 @@ const manifestName = "manifest.json"
 // partOf returns the node and the part in the name of a file: "nodes/NODE/PART.json".
 func partOf(file string) (node, part string, ok bool) {
 	words := strings.Split(file, "/")
-	if len(words) != 3 || words[0] != "nodes" || !IsName(words[1]) {
+	if len(words) != 3 || words[0] != "nodes" || !isName(words[1]) {
 		return "", "", false
 	}
 	part, ok = strings.CutSuffix(words[2], ".json")
@@ -161,7 +161,7 @@ func partOf(file string) (node, part string, ok bool) {
 // partNames are the parts of a node.
 func partNames() map[string]bool {
 	names := map[string]bool{}
-	for field := range reflect.TypeFor[Node]().Fields() {
+	for field := range reflect.TypeFor[dumpedNode]().Fields() {
 		names[field.Tag.Get("json")] = true
 	}
 	return names
@@ -184,8 +184,8 @@ func readFile(files io.Reader, header *tar.Header, budget *client.Budget) ([]byt
 }
 
 // nodeOf decodes the parts of a node.
-func nodeOf(name string, parts map[string]json.RawMessage) (*Node, error) {
-	n := &Node{}
+func nodeOf(name string, parts map[string]json.RawMessage) (*dumpedNode, error) {
+	n := &dumpedNode{}
 	for part, text := range parts {
 		// an object with one field, so that no copy of all parts is needed
 		whole := slices.Concat([]byte(`{"`+part+`":`), text, []byte(`}`))
@@ -205,7 +205,6 @@ type limited struct {
 	left int64
 }
 
-// Read satisfies io.Reader.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, client.ErrTooLarge
@@ -218,9 +217,9 @@ func (l *limited) Read(p []byte) (int, error) {
 // mostName is the length of the longest name of an object in Kubernetes.
 const mostName = 253
 
-// IsName reports whether a text is a DNS subdomain, as the names of nodes, namespaces and services
+// isName reports whether a text is a DNS subdomain, as the names of nodes, namespaces and services
 // are. Only such a text becomes a part of a path.
-func IsName(text string) bool {
+func isName(text string) bool {
 	for label := range strings.SplitSeq(text, ".") {
 		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
 			return false

@@ -1,4 +1,4 @@
-package sysdump
+package fleet
 
 import (
 	"bufio"
@@ -25,17 +25,17 @@ const (
 
 // collector collects one node.
 type collector struct {
-	*Node
+	*dumpedNode
 	client *client.Client
 	// left is the number of bytes of JSON that the node may still have.
 	left int64
 }
 
-// Collect queries the agent of a node for all parts, in the order of importance, until ctx ends or
+// collect queries the agent of a node for all parts, in the order of importance, until ctx ends or
 // the answers of the agent have limit bytes in all. Errors has the missing parts. name is the name
 // of the node in the cluster; an agent that has another one is an error.
-func Collect(ctx context.Context, c *client.Client, name string, limit int64) *Node {
-	n := &collector{Node: &Node{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c.Limited(client.NewBudget(limit)), left: limit}
+func collect(ctx context.Context, c *client.Client, name string, limit int64) *dumpedNode {
+	n := &collector{dumpedNode: &dumpedNode{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c.Limited(client.NewBudget(limit)), left: limit}
 	if n.Stat = one[api.NodeStatus](ctx, n, "status"); n.Stat != nil && n.Stat.Node != name {
 		n.Stat = nil
 		n.failed(ctx, "status", errors.New("the agent has the name of another node"))
@@ -43,8 +43,8 @@ func Collect(ctx context.Context, c *client.Client, name string, limit int64) *N
 	n.readiness(ctx)
 	n.Progress = one[api.Resync](ctx, n, "resync")
 	n.All = all[api.Service](ctx, n, "services")
-	n.Ifs = whole[api.Interfaces](ctx, n, "interfaces")
-	n.Cluster = whole[api.Nodes](ctx, n, "nodes")
+	n.Ifs = whole[api.Interfaces, api.Interface](ctx, n, "interfaces")
+	n.Cluster = whole[api.Nodes, api.Node](ctx, n, "nodes")
 	n.Table = one[api.Sessions](ctx, n, "sessions")
 	n.Difference = one[api.Diff](ctx, n, "diff")
 	n.Faults = one[live.Status](ctx, n, "chaos")
@@ -53,7 +53,7 @@ func Collect(ctx context.Context, c *client.Client, name string, limit int64) *N
 	n.events(ctx)
 	n.details(ctx)
 	n.Troupe = all[api.Actor](ctx, n, "actors")
-	return n.Node
+	return n.dumpedNode
 }
 
 // failed records a part that could not be collected. It ignores a part that the agent does not
@@ -82,53 +82,41 @@ func (n *collector) fits(value any) error {
 	return nil
 }
 
-// one collects a resource without pages; nil = it has failed.
-func one[T any](ctx context.Context, n *collector, resource string) *T {
-	value := new(T)
-	err := n.client.Get(ctx, resource, nil, value)
+// keep is a part that was collected and fits; the zero value = it has failed.
+func keep[T any](ctx context.Context, n *collector, part string, value T, err error) (none T) {
 	if err == nil {
 		err = n.fits(value)
 	}
-	if n.failed(ctx, resource, err); err != nil {
-		return nil
+	if err != nil {
+		n.failed(ctx, part, err)
+		return none
 	}
 	return value
+}
+
+// one collects a resource without pages.
+func one[T any](ctx context.Context, n *collector, resource string) *T {
+	value := new(T)
+	return keep(ctx, n, resource, value, n.client.Get(ctx, resource, nil, value))
 }
 
 // all collects a list.
 func all[T any](ctx context.Context, n *collector, resource string) []T {
 	items, _, err := client.All[T](ctx, n.client, resource, nil, 0)
-	if err == nil {
-		err = n.fits(items)
-	}
-	if n.failed(ctx, resource, err); err != nil {
-		return nil
-	}
-	return items
+	return keep(ctx, n, resource, items, err)
 }
 
 // whole collects a resource that has fields besides its list.
-func whole[T any, P client.Paged[T]](ctx context.Context, n *collector, resource string) *T {
-	value, err := client.Whole[T, P](ctx, n.client, resource)
-	if err == nil {
-		err = n.fits(value)
-	}
-	if n.failed(ctx, resource, err); err != nil {
-		return nil
-	}
-	return value
+func whole[T, I any, P api.Paged[T, I]](ctx context.Context, n *collector, resource string) *T {
+	value, err := client.Whole[T, I, P](ctx, n.client, resource)
+	return keep(ctx, n, resource, value, err)
 }
 
 // readiness collects the parts of the agent.
 func (n *collector) readiness(ctx context.Context) {
 	text, status, err := n.client.Text(ctx, "readyz?verbose")
-	if err == nil {
-		err = n.fits(text)
-	}
-	if n.failed(ctx, "readyz", err); err != nil {
-		text, status = "", 0
-	}
-	n.Readiness = readinessOf(text, status == http.StatusOK)
+	text = keep(ctx, n, "readyz", text, err)
+	n.Readiness = readinessOf(text, text != "" && status == http.StatusOK)
 	if n.Stat != nil {
 		n.Readiness.Since = n.Stat.Since
 	}
@@ -156,17 +144,12 @@ func (n *collector) text(ctx context.Context) {
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("status %d", status)
 	}
-	if err == nil {
-		err = n.fits(text)
-	}
-	if n.failed(ctx, "metrics", err); err == nil {
-		n.Metrics = text
-	}
+	n.Metrics = keep(ctx, n, "metrics", text, err)
 }
 
 // external collects external configuration without its documents.
 func (n *collector) external(ctx context.Context) {
-	n.Ext = whole[api.External](ctx, n, "external")
+	n.Ext = whole[api.External, api.ExternalEntry](ctx, n, "external")
 	if n.Ext != nil {
 		for i := range n.Ext.Layers {
 			n.Ext.Layers[i].Document = nil
@@ -217,7 +200,7 @@ func (n *collector) details(ctx context.Context) {
 			return
 		}
 		detail := &api.ServiceDetail{}
-		if namespace, name, ok := strings.Cut(order[i].Key, "/"); !ok || !IsName(namespace) || !IsName(name) {
+		if namespace, name, ok := strings.Cut(order[i].Key, "/"); !ok || !isName(namespace) || !isName(name) {
 			n.failed(ctx, "service", fmt.Errorf("%q is no key of a service", order[i].Key))
 			return
 		}

@@ -1,4 +1,4 @@
-package sysdump
+package fleet
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 
 // Node is the state of one agent in an archive. A part without a value was not collected; Errors
 // has the reason. A collected Node is immutable.
-type Node struct {
+type dumpedNode struct {
 	Name       string          `json:"name"`
 	Readiness  api.Readiness   `json:"readiness"`
 	Stat       *api.NodeStatus `json:"status"`
@@ -37,19 +37,19 @@ type Node struct {
 	Errors []string `json:"errors"`
 }
 
-// Backend gives the answers of an agent at the time of the archive.
-type Backend struct {
+// archivedAgent gives the answers of an agent at the time of the archive.
+type archivedAgent struct {
 	api.Controller // nil: an archive has no control socket
-	node           *Node
+	node           *dumpedNode
 }
 
-var _ api.Backend = Backend{}
+var _ api.Backend = archivedAgent{}
 
-// NewBackend returns the backend of a node in an archive.
-func NewBackend(node *Node) Backend { return Backend{node: node} }
+// newArchived returns the backend of a node in an archive.
+func newArchived(node *dumpedNode) archivedAgent { return archivedAgent{node: node} }
 
 // missing is the error of a part that was not collected.
-func (b Backend) missing(part string) error {
+func (b archivedAgent) missing(part string) error {
 	for _, e := range b.node.Errors {
 		if strings.HasPrefix(e, part+": ") {
 			return fmt.Errorf("%w: not in the archive: %s", api.ErrUnavailable, e)
@@ -59,7 +59,7 @@ func (b Backend) missing(part string) error {
 }
 
 // have returns a part, or the reason why it is missing.
-func have[T any](b Backend, part string, value *T) (*T, error) {
+func have[T any](b archivedAgent, part string, value *T) (*T, error) {
 	if value == nil {
 		return nil, b.missing(part)
 	}
@@ -67,32 +67,26 @@ func have[T any](b Backend, part string, value *T) (*T, error) {
 	return &copied, nil
 }
 
-// Live satisfies api.Prober.
-func (Backend) Live() error { return nil }
+func (archivedAgent) Live() error { return nil }
 
-// Readiness satisfies api.Prober.
-func (b Backend) Readiness() api.Readiness { return b.node.Readiness }
+func (b archivedAgent) Readiness() api.Readiness { return b.node.Readiness }
 
-// Node satisfies api.Prober.
-func (b Backend) Node() api.NodeHealth {
+func (b archivedAgent) Node() api.NodeHealth {
 	return api.NodeHealth{Healthy: b.node.Readiness.Ready, Eligible: true}
 }
 
-// Status satisfies api.Reader.
-func (b Backend) Status(context.Context) (*api.NodeStatus, error) {
+func (b archivedAgent) Status(context.Context) (*api.NodeStatus, error) {
 	return have(b, "status", b.node.Stat)
 }
 
-// Services satisfies api.Reader.
-func (b Backend) Services(context.Context) ([]api.Service, error) {
+func (b archivedAgent) Services(context.Context) ([]api.Service, error) {
 	if b.node.All == nil {
 		return nil, b.missing("services")
 	}
 	return slices.Clone(b.node.All), nil
 }
 
-// Service satisfies api.Reader.
-func (b Backend) Service(_ context.Context, key string) (*api.ServiceDetail, error) {
+func (b archivedAgent) Service(_ context.Context, key string) (*api.ServiceDetail, error) {
 	if d := b.node.Details[key]; d != nil {
 		return have(b, key, d)
 	}
@@ -102,45 +96,42 @@ func (b Backend) Service(_ context.Context, key string) (*api.ServiceDetail, err
 	return nil, fmt.Errorf("service %s: %w", key, api.ErrNotFound)
 }
 
-// Interfaces satisfies api.Reader.
-func (b Backend) Interfaces(context.Context) (*api.Interfaces, error) {
+func (b archivedAgent) Interfaces(context.Context) (*api.Interfaces, error) {
 	return have(b, "interfaces", b.node.Ifs)
 }
 
-// Sessions satisfies api.Reader.
-func (b Backend) Sessions(context.Context) (*api.Sessions, error) {
+func (b archivedAgent) Sessions(context.Context) (*api.Sessions, error) {
 	return have(b, "sessions", b.node.Table)
 }
 
-// External satisfies api.Reader.
-func (b Backend) External(context.Context) (*api.External, error) {
+func (b archivedAgent) External(context.Context) (*api.External, error) {
 	return have(b, "external", b.node.Ext)
 }
 
-// Nodes satisfies api.Reader.
-func (b Backend) Nodes(context.Context) (*api.Nodes, error) { return have(b, "nodes", b.node.Cluster) }
+func (b archivedAgent) Nodes(context.Context) (*api.Nodes, error) {
+	return have(b, "nodes", b.node.Cluster)
+}
 
-// Resync satisfies api.Reader.
-func (b Backend) Resync(context.Context) (*api.Resync, error) {
+func (b archivedAgent) Resync(context.Context) (*api.Resync, error) {
 	return have(b, "resync", b.node.Progress)
 }
 
-// Diff satisfies api.Reader.
-func (b Backend) Diff(context.Context) (*api.Diff, error) { return have(b, "diff", b.node.Difference) }
+func (b archivedAgent) Diff(context.Context) (*api.Diff, error) {
+	return have(b, "diff", b.node.Difference)
+}
 
-// Chaos satisfies api.Reader.
-func (b Backend) Chaos(context.Context) (*live.Status, error) { return have(b, "chaos", b.node.Faults) }
+func (b archivedAgent) Chaos(context.Context) (*live.Status, error) {
+	return have(b, "chaos", b.node.Faults)
+}
 
-// Actors satisfies api.Reader.
-func (b Backend) Actors(context.Context) ([]api.Actor, error) {
+func (b archivedAgent) Actors(context.Context) ([]api.Actor, error) {
 	if b.node.Troupe == nil {
 		return nil, b.missing("actors")
 	}
 	return slices.Clone(b.node.Troupe), nil
 }
 
-// Actor satisfies api.Reader.
-func (b Backend) Actor(_ context.Context, path string) (*api.Actor, error) {
+func (b archivedAgent) Actor(_ context.Context, path string) (*api.Actor, error) {
 	i, found := slices.BinarySearchFunc(b.node.Troupe, path, func(a api.Actor, p string) int { return cmp.Compare(a.Path, p) })
 	if !found {
 		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
@@ -151,33 +142,27 @@ func (b Backend) Actor(_ context.Context, path string) (*api.Actor, error) {
 // errRedacted is the answer for data that an archive leaves out.
 var errRedacted = fmt.Errorf("%w: an archive has no states and messages of actors", api.ErrUnavailable)
 
-// Mailbox satisfies api.Reader.
-func (Backend) Mailbox(context.Context, string) (*api.Mailbox, error) { return nil, errRedacted }
+func (archivedAgent) Mailbox(context.Context, string) (*api.Mailbox, error) { return nil, errRedacted }
 
-// State satisfies api.Reader.
-func (Backend) State(context.Context, string) (json.RawMessage, error) { return nil, errRedacted }
+func (archivedAgent) State(context.Context, string) (json.RawMessage, error) { return nil, errRedacted }
 
-// Failures satisfies api.Reader.
-func (Backend) Failures(context.Context, string) ([]api.Failure, error) { return nil, errRedacted }
+func (archivedAgent) Failures(context.Context, string) ([]api.Failure, error) {
+	return nil, errRedacted
+}
 
-// Traffic satisfies api.Reader.
-func (Backend) Traffic(context.Context, string) (*api.Traffic, error) { return nil, errRedacted }
+func (archivedAgent) Traffic(context.Context, string) (*api.Traffic, error) { return nil, errRedacted }
 
-// DeadLetters satisfies api.Reader.
-func (Backend) DeadLetters(context.Context) (*api.DeadLetters, error) { return nil, errRedacted }
+func (archivedAgent) DeadLetters(context.Context) (*api.DeadLetters, error) { return nil, errRedacted }
 
-// ServiceSessions satisfies api.Reader.
-func (Backend) ServiceSessions(context.Context, string) (*api.ServiceSessions, error) {
+func (archivedAgent) ServiceSessions(context.Context, string) (*api.ServiceSessions, error) {
 	return nil, fmt.Errorf("%w: an archive has no sessions", api.ErrUnavailable)
 }
 
-// Packet satisfies api.Reader.
-func (Backend) Packet(context.Context, string, string) (*api.Packet, error) {
+func (archivedAgent) Packet(context.Context, string, string) (*api.Packet, error) {
 	return nil, fmt.Errorf("%w: an archive does not explain packets: see the frontends of the service", api.ErrUnavailable)
 }
 
-// Events satisfies api.Reader.
-func (b Backend) Events(_ context.Context, q api.EventQuery) (*api.EventPage, error) {
+func (b archivedAgent) Events(_ context.Context, q api.EventQuery) (*api.EventPage, error) {
 	page := &api.EventPage{Items: []api.Event{}}
 	for _, e := range b.node.Journal {
 		switch {

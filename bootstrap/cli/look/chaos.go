@@ -1,4 +1,4 @@
-package chaos
+package look
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
@@ -28,14 +27,16 @@ const actorLong = `
 ACTOR is a path as 'troupe actors' shows it, its last part ("registry"), or a service
 ("default/web"). The root, the journal and chaos itself are exempt.`
 
-// Commands are the commands for a running agent: one for each kind of fault, and the commands for
-// all faults.
-func Commands(std cli.Streams) []*cobra.Command {
+// ChaosCommands are the commands for faults in a running agent: one for each kind of fault, and the
+// commands for all faults. The agent owns the faults: they end by themselves or with `troupe chaos
+// stop`, even if the command has ended.
+func ChaosCommands(std cli.Streams) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, d := range live.Definitions() {
 		commands = append(commands, newFaultCommand(std, d))
 	}
-	return append(commands, newRunCommand(std), newChaosStopCommand(std), newChaosStatusCommand(std), newChaosRecordCommand(std))
+	return append(commands, newRunCommand(std), newChaosStopCommand(std), newChaosRecordCommand(std),
+		newQuery(std, "status", "Show faults with their outcomes, and the latest drill", Fetch("chaos", nil, statusTable)))
 }
 
 // newFaultCommand is the command of one kind of fault, with a flag for each of its parameters.
@@ -44,7 +45,7 @@ func newFaultCommand(std cli.Streams, d live.Definition) *cobra.Command {
 	if d.NeedsActor {
 		cmd.Use, cmd.Args, cmd.Long = cmd.Use+" ACTOR", cobra.ExactArgs(1), d.Help+"."+actorLong+faultLong
 	}
-	c := look.NewControl(cmd)
+	c := NewControl(cmd)
 	wait := cmd.Flags().Bool("wait", d.Wait, "wait for the end of the fault and its outcome; fail unless all is well again")
 	f := d.Defaults()
 	for _, p := range live.Parameters() {
@@ -160,11 +161,11 @@ func recordTable(c *cli.Columns, r *live.Record) {
 	c.Row("Fault:", r.What)
 	c.Row("Injected by:", r.Who)
 	c.Row("State:", r.State)
-	c.Row("Began:", look.Clock(r.Began))
+	c.Row("Began:", api.Clock(r.Began))
 	if r.Ended.IsZero() {
-		c.Row("Ends:", look.Clock(r.Until)+", or with: troupe chaos stop")
+		c.Row("Ends:", api.Clock(r.Until)+", or with: troupe chaos stop")
 	} else {
-		c.Row("Ended:", look.Clock(r.Ended)+" ("+r.EndedBy+")")
+		c.Row("Ended:", api.Clock(r.Ended)+" ("+r.EndedBy+")")
 	}
 	c.Row("Struck:", r.Struck)
 	if r.Outcome != "" {
@@ -176,7 +177,7 @@ func recordTable(c *cli.Columns, r *live.Record) {
 // ends everything.
 func newChaosStopCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "stop", Short: "End every fault and the drill at once", Args: cobra.NoArgs}
-	c := look.NewControl(cmd)
+	c := NewControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer api.ChaosStopped
 		if err := c.Client().Delete(cmd.Context(), "chaos", &answer); err != nil {
@@ -187,24 +188,13 @@ func newChaosStopCommand(std cli.Streams) *cobra.Command {
 	return cmd
 }
 
-// newChaosStatusCommand returns `troupe chaos status`. It only reads, so that the read-only server
-// answers it, too.
-func newChaosStatusCommand(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: "Show faults with their outcomes, and the latest drill", Args: cobra.NoArgs}
-	l := look.New(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.Show(cmd, std, look.Fetch("chaos", nil, statusTable))
-	}
-	return cmd
-}
-
 // newChaosRecordCommand returns `troupe chaos record`.
 func newChaosRecordCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "record", Short: "Print the recorded faults as a plan that injects them again", Args: cobra.NoArgs,
 		Example: "  troupe chaos record > plan.yaml\n  troupe chaos run --plan plan.yaml",
 	}
-	l := look.NewUnwatched(cmd)
+	l := NewUnwatched(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := l.Client(cmd.Context())
 		if err != nil {
@@ -243,7 +233,7 @@ func statusTable(c *cli.Columns, s *live.Status) {
 		if !r.Ended.IsZero() {
 			ends = r.Ended
 		}
-		c.Row(r.ID, r.State, r.Actor, r.What, r.Who, look.Clock(r.Began), look.Clock(ends), r.Struck, r.Outcome)
+		c.Row(r.ID, r.State, r.Actor, r.What, r.Who, api.Clock(r.Began), api.Clock(ends), r.Struck, r.Outcome)
 	}
 	if s.Run != nil {
 		c.Section("Drill")

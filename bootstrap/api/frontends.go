@@ -1,10 +1,9 @@
-package show
+package api
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -15,38 +14,38 @@ import (
 // packets of a class of clients.
 type Frontend struct {
 	// Frontend is "ip:port/PROTO", IPv6 in brackets.
-	Frontend string `json:"frontend"`
+	Frontend string `json:"frontend" column:"FRONTEND"`
 	// Service is "namespace/name".
-	Service string `json:"service"`
+	Service string `json:"service" column:"SERVICE,wide"`
 	// Port is the name of the service port; "" if it has none.
-	Port string `json:"port"`
+	Port string `json:"port" column:"PORT,wide"`
 	// Scope is cluster, external or nodeport.
 	Scope string `json:"scope"`
 	// Kind is clusterIP, externalIP, loadBalancerIP or nodePort.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" column:"KIND"`
 	// From is the class of clients: any, local or remote.
-	From string `json:"from"`
+	From string `json:"from" column:"FROM"`
 	// Action is forward, reject or drop.
-	Action string `json:"action"`
+	Action string `json:"action" column:"ACTION"`
 	// Endpoints are "ip:port", ordered; empty unless Action is forward.
-	Endpoints []string `json:"endpoints"`
+	Endpoints []string `json:"endpoints" column:"ENDPOINTS"`
 	// AffinitySeconds is the timeout of ClientIP affinity; 0 = none.
-	AffinitySeconds uint32 `json:"affinitySeconds"`
+	AffinitySeconds uint32 `json:"affinitySeconds" column:"AFFINITY,wide"`
 	// MasqueradeFrom are the classes of clients that get another source address: pod, node,
 	// remote.
-	MasqueradeFrom []string `json:"masqueradeFrom"`
+	MasqueradeFrom []string `json:"masqueradeFrom" column:"MASQUERADE,wide"`
 	// AllowSources are the networks of allowed clients; empty = all.
-	AllowSources []string `json:"allowSources"`
+	AllowSources []string `json:"allowSources" column:"SOURCES,wide"`
 }
 
 // HealthCheck is a health-check node port (messages.HealthCheck).
 type HealthCheck struct {
-	Service string `json:"service"`
-	Port    uint32 `json:"port"`
+	Service string `json:"service" column:"SERVICE"`
+	Port    uint32 `json:"port" column:"PORT"`
 	// LocalEndpoints counts the ready endpoints on this node.
-	LocalEndpoints uint32 `json:"localEndpoints"`
+	LocalEndpoints uint32 `json:"localEndpoints" column:"LOCAL ENDPOINTS"`
 	// Status is the answer of the port while the agent is healthy: 200 or 503.
-	Status int `json:"status"`
+	Status int `json:"status" column:"STATUS"`
 }
 
 // Local is one backend of a row with its weight.
@@ -80,14 +79,6 @@ type Row struct {
 	AffinitySeconds uint32 `json:"affinitySeconds"`
 }
 
-// Find returns the row of a renderer at an address; nil = there is none.
-func Find(rows []Row, renderer, vip string) *Row {
-	if i := slices.IndexFunc(rows, func(r Row) bool { return r.Renderer == renderer && r.VIP == vip }); i >= 0 {
-		return &rows[i]
-	}
-	return nil
-}
-
 // Standings of a row: the row in VPP compared with the desired row.
 const (
 	AsWanted        = "as wanted"
@@ -117,23 +108,23 @@ func Standing(wanted, held *Row, taken bool) string {
 	}
 }
 
-// Approximation is a requirement of Kubernetes that a renderer expresses only nearly
+// FrontendApproximation is a requirement of Kubernetes that a renderer expresses only nearly
 // (messages.Approximation), or not at all (messages.RenderAck.unrendered).
-type Approximation struct {
-	Service  string `json:"service"`
-	Frontend string `json:"frontend"`
-	Wanted   string `json:"wanted"`
-	Rendered string `json:"rendered"`
-	Why      string `json:"why"`
+type FrontendApproximation struct {
+	Frontend string `json:"frontend" column:"FRONTEND"`
+	Service  string `json:"service" column:"SERVICE"`
+	Wanted   string `json:"wanted" column:"WANTED"`
+	Rendered string `json:"rendered" column:"RENDERED"`
+	Why      string `json:"why" column:"WHY"`
 }
 
 // Problem is an invalid part of the input (messages.ObjectError).
 type Problem struct {
-	Source  string `json:"source,omitempty"`
-	Kind    string `json:"kind,omitempty"`
-	Object  string `json:"object,omitempty"`
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
+	Source  string `json:"source,omitempty" column:"SOURCE"`
+	Kind    string `json:"kind,omitempty" column:"KIND"`
+	Object  string `json:"object,omitempty" column:"OBJECT"`
+	Field   string `json:"field,omitempty" column:"FIELD"`
+	Message string `json:"message" column:"MESSAGE"`
 }
 
 // String is the problem as one line, "source: kind object: field: message" without empty parts.
@@ -142,112 +133,81 @@ func (p Problem) String() string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
-// Frontends returns the frontends of a view.
-func Frontends(view *messages.ServiceView) []Frontend {
-	out := make([]Frontend, 0, len(view.GetFrontends()))
-	for _, f := range view.GetFrontends() {
-		endpoints := make([]string, len(f.GetBackends()))
-		for i, b := range f.GetBackends() {
-			endpoints[i] = service.BackendText(b)
-		}
-		out = append(out, Frontend{
-			Frontend: service.FrontendText(f), Service: view.GetKey(), Port: f.GetPortName(),
-			Scope: service.ScopeWord(f.GetScope()), Kind: service.KindWord(f.GetKind()),
-			From: service.FromWord(f.GetFrom()), Action: service.ActionWord(f.GetAction()),
-			Endpoints: endpoints, AffinitySeconds: f.GetAffinitySeconds(),
-			MasqueradeFrom: append([]string{}, f.GetMasqueradeFrom()...), AllowSources: append([]string{}, f.GetAllowSources()...),
-		})
+// converted are the results of a function for each value; never nil, so that JSON has an array.
+func converted[A, B any](from []A, convert func(A) B) []B {
+	out := make([]B, len(from))
+	for i, a := range from {
+		out[i] = convert(a)
 	}
 	return out
+}
+
+// Frontends returns the frontends of a view.
+func Frontends(view *messages.ServiceView) []Frontend {
+	return converted(view.GetFrontends(), func(f *messages.Frontend) Frontend {
+		return Frontend{
+			Frontend: service.FrontendText(f), Service: view.GetKey(), Port: f.GetPortName(),
+			Scope: service.Word(f.GetScope()), Kind: service.KindWord(f.GetKind()),
+			From: service.Word(f.GetFrom()), Action: service.Word(f.GetAction()),
+			Endpoints: converted(f.GetBackends(), service.BackendText), AffinitySeconds: f.GetAffinitySeconds(),
+			MasqueradeFrom: append([]string{}, f.GetMasqueradeFrom()...), AllowSources: append([]string{}, f.GetAllowSources()...),
+		}
+	})
 }
 
 // HealthChecks returns the health-check node ports of a view for a healthy agent. A service of two
 // families has one for each; equal ones are joined.
 func HealthChecks(view *messages.ServiceView) []HealthCheck {
-	out := make([]HealthCheck, 0, len(view.GetHealthChecks()))
-	for _, check := range view.GetHealthChecks() {
-		one := HealthCheck{
+	return slices.Compact(converted(view.GetHealthChecks(), func(check *messages.HealthCheck) HealthCheck {
+		return HealthCheck{
 			Service: view.GetKey(), Port: check.GetPort(), LocalEndpoints: check.GetLocalEndpoints(),
 			Status: service.HealthAnswer(view.GetKey(), check, true).Status,
 		}
-		if len(out) == 0 || out[len(out)-1] != one {
-			out = append(out, one)
-		}
-	}
-	return out
+	}))
 }
 
 // Rows returns the rows of one service.
 func Rows(key string, states []*messages.RowState) []Row {
-	out := make([]Row, 0, len(states))
-	for _, s := range states {
-		locals := make([]Local, len(s.GetLocals()))
-		for i, l := range s.GetLocals() {
-			locals[i] = Local{Address: l.GetAddress(), Weight: l.GetWeight(), Table: l.GetTable()}
-		}
-		out = append(out, Row{
-			Renderer: s.GetRenderer(), VIP: s.GetVip(), Service: key, Flags: append([]string{}, s.GetFlags()...), Locals: locals,
+	return converted(states, func(s *messages.RowState) Row {
+		return Row{
+			Renderer: s.GetRenderer(), VIP: s.GetVip(), Service: key, Flags: append([]string{}, s.GetFlags()...),
+			Locals: converted(s.GetLocals(), func(l *messages.RowLocal) Local {
+				return Local{Address: l.GetAddress(), Weight: l.GetWeight(), Table: l.GetTable()}
+			}),
 			AffinitySeconds: s.GetAffinitySeconds(),
-		})
-	}
-	return out
+		}
+	})
 }
 
 // Approximations returns the public form of approximations.
-func Approximations(from []*messages.Approximation) []Approximation {
-	out := make([]Approximation, 0, len(from))
-	for _, a := range from {
-		out = append(out, Approximation{
-			Service: a.GetService(), Frontend: a.GetFrontend(), Wanted: a.GetWanted(), Rendered: a.GetRendered(), Why: a.GetWhy(),
-		})
-	}
-	return out
+func Approximations(from []*messages.Approximation) []FrontendApproximation {
+	return converted(from, func(a *messages.Approximation) FrontendApproximation {
+		return FrontendApproximation{a.GetFrontend(), a.GetService(), a.GetWanted(), a.GetRendered(), a.GetWhy()}
+	})
 }
 
 // Unrendered returns parts of services that VPP cannot express, each as an approximation. It
 // belongs to the frontend that its text names; a text without a frontend is about the service.
-func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []Approximation {
-	out := make([]Approximation, 0, len(parts))
-	for _, e := range parts {
+func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []FrontendApproximation {
+	return converted(parts, func(e *messages.ObjectError) FrontendApproximation {
 		wanted := "served"
 		if e.GetSource() == acl.Renderer {
 			wanted = "guarded"
 		}
-		a := Approximation{Service: e.GetObject(), Wanted: wanted, Rendered: "not " + wanted, Why: e.GetMessage()}
+		a := FrontendApproximation{Service: e.GetObject(), Wanted: wanted, Rendered: "not " + wanted, Why: e.GetMessage()}
 		for _, f := range frontends {
 			if f.Service == a.Service && strings.Contains(" "+e.GetMessage()+" ", " "+f.Frontend+" ") {
 				a.Frontend, a.Wanted = f.Frontend, f.Action
 				break
 			}
 		}
-		out = append(out, a)
-	}
-	return out
+		return a
+	})
 }
 
 // Problems returns the public form of input errors.
 func Problems(from []*messages.ObjectError) []Problem {
-	out := make([]Problem, 0, len(from))
-	for _, e := range from {
-		out = append(out, Problem{
-			Source: e.GetSource(), Kind: e.GetKind(), Object: e.GetObject(), Field: e.GetField(), Message: e.GetMessage(),
-		})
-	}
-	return out
-}
-
-// Age is an age for people.
-func Age(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "less than 1 s"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
-	}
+	return converted(from, func(e *messages.ObjectError) Problem {
+		return Problem{e.GetSource(), e.GetKind(), e.GetObject(), e.GetField(), e.GetMessage()}
+	})
 }

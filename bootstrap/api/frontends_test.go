@@ -1,4 +1,4 @@
-package show
+package api
 
 import (
 	"encoding/json"

@@ -1,10 +1,9 @@
-package chaos
+package look
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
@@ -41,12 +39,12 @@ var errStopped = errors.New("the drill was stopped")
 // only the file has lines for errors.
 func newRunCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Run a drill on a running agent and evaluate invariants", Long: runLong, Args: cobra.NoArgs}
-	c := look.NewControl(cmd)
+	c := NewControl(cmd)
 	file := cmd.Flags().String("plan", "", "file with the plan, - for standard input; required")
 	lasts := cmd.Flags().Duration("for", 0, "time in which faults are injected; replaces the time in the plan")
 	seed := cmd.Flags().Uint64("seed", 0, "seed of the random choices; replaces the seed in the plan")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		plan, err := readPlan(*file, std.In)
+		plan, err := readPlan(*file, std)
 		if err != nil {
 			return err
 		}
@@ -82,20 +80,16 @@ func newRunCommand(std cli.Streams) *cobra.Command {
 }
 
 // readPlan reads and validates a plan; its errors are usage errors.
-func readPlan(file string, in io.Reader) (*live.Plan, error) {
-	var data []byte
-	var err error
-	switch file {
-	case "":
+func readPlan(file string, std cli.Streams) (*live.Plan, error) {
+	if file == "" {
 		return nil, cli.Usagef("expected --plan FILE")
-	case "-":
-		file = "standard input"
-		data, err = io.ReadAll(in)
-	default:
-		data, err = os.ReadFile(file)
 	}
+	data, err := std.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	if file == "-" {
+		file = "standard input"
 	}
 	plan, err := decodePlan(data, file)
 	if err != nil {
@@ -111,7 +105,7 @@ func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to cli.Stre
 	if err := c.PostFor(detached, "chaos", api.ChaosRequest{Plan: plan}, &run); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(to.Errs, "run %d until %s, seed %d; Ctrl-C or 'troupe chaos stop' ends it\n", run.ID, look.Clock(run.Until), run.Seed)
+	fmt.Fprintf(to.Errs, "run %d until %s, seed %d; Ctrl-C or 'troupe chaos stop' ends it\n", run.ID, api.Clock(run.Until), run.Seed)
 	said := run.State
 	for stopped := false; !run.State.Over(); {
 		if ctx.Err() != nil && !stopped {
@@ -145,9 +139,9 @@ func runTable(c *cli.Columns, r *live.RunStatus) {
 	}
 	c.Row("Started by:", r.Who)
 	c.Row("Seed:", r.Seed)
-	c.Row("Began:", look.Clock(r.Began))
+	c.Row("Began:", api.Clock(r.Began))
 	if r.Ended.IsZero() {
-		c.Row("Faults end:", look.Clock(r.Until))
+		c.Row("Faults end:", api.Clock(r.Until))
 	} else {
 		c.Row("Took:", r.Ended.Sub(r.Began).Round(time.Millisecond))
 		c.Row("Well again after:", r.Converged)

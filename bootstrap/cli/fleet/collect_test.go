@@ -1,4 +1,4 @@
-package sysdump
+package fleet
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ import (
 // archive answers with the same error.
 func TestCollectKeepsTheLimit(t *testing.T) {
 	agent := apitest.Start(t, apitest.New(50), nil)
-	n := Collect(t.Context(), client.New(agent.Address), "shop-a", 2000)
+	n := collect(t.Context(), client.New(agent.Address), "shop-a", 2000)
 	if n.Stat == nil || n.Progress == nil || n.All != nil || len(n.Details) != 0 {
 		t.Errorf("status %v, resync %v, %d services, %d details", n.Stat, n.Progress, len(n.All), len(n.Details))
 	}
@@ -30,10 +30,10 @@ func TestCollectKeepsTheLimit(t *testing.T) {
 	if !slices.Contains(n.Errors, want) {
 		t.Errorf("no error %q: %q", want, n.Errors)
 	}
-	if _, err := NewBackend(n).Services(t.Context()); err == nil || !strings.Contains(err.Error(), "not in the archive: "+want) {
+	if _, err := newArchived(n).Services(t.Context()); err == nil || !strings.Contains(err.Error(), "not in the archive: "+want) {
 		t.Errorf("services of the archive: %v", err)
 	}
-	if n = Collect(t.Context(), client.New(agent.Address), "shop-a", 1<<20); len(n.All) != 50 || len(n.Details) != 50 || slices.Contains(n.Errors, want) {
+	if n = collect(t.Context(), client.New(agent.Address), "shop-a", 1<<20); len(n.All) != 50 || len(n.Details) != 50 || slices.Contains(n.Errors, want) {
 		t.Errorf("%d services, %d details: %q", len(n.All), len(n.Details), n.Errors)
 	}
 }
@@ -55,7 +55,7 @@ func TestCollectLeavesOut(t *testing.T) {
 			t.Errorf("%s has not %q: %v\n%s", resource, secret, err, shown)
 		}
 	}
-	n := Collect(t.Context(), c, "shop-a", 1<<20)
+	n := collect(t.Context(), c, "shop-a", 1<<20)
 	text, err := json.Marshal(n)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestHostileAgent(t *testing.T) {
 				fmt.Fprint(w, `{}`)
 			}
 		}))
-		n := Collect(t.Context(), client.New(strings.TrimPrefix(agent.URL, "http://")), "n1", 1<<18)
+		n := collect(t.Context(), client.New(strings.TrimPrefix(agent.URL, "http://")), "n1", 1<<18)
 		agent.Close()
 		if !slices.ContainsFunc(n.Errors, func(e string) bool { return strings.Contains(e, c.want) }) {
 			t.Errorf("%s: no error %q in %q", name, c.want, n.Errors)
@@ -114,7 +114,7 @@ func TestHostileAgent(t *testing.T) {
 		if n.Name != "n1" || c.path != "status" && n.Stat == nil || n.Stat != nil && n.Stat.Node != "n1" {
 			t.Errorf("%s: node %s, %+v", name, n.Name, n.Stat)
 		}
-		if err := Write(io.Discard, Manifest{Time: time.Now()}, []*Node{n}); err != nil {
+		if err := writeArchive(io.Discard, dumpManifest{Time: time.Now()}, []*dumpedNode{n}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
