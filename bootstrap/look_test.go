@@ -223,7 +223,7 @@ func TestLookJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &actors); err != nil || len(actors) != 2505 || actors[0].Received != 2499 {
 		t.Fatalf("%d actors, %v, %s", len(actors), err, r.errs)
 	}
-	if r := lookAt(a, "get services --state failed --namespace shop -o json"); strings.Count(r.out, `"service":`) != 250 {
+	if r := lookAt(a, "get services --state failed -n shop -o json"); strings.Count(r.out, `"service":`) != 250 {
 		t.Errorf("%d failed services", strings.Count(r.out, `"service":`))
 	}
 }

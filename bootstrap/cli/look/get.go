@@ -18,7 +18,6 @@ import (
 func newGetServices(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
 	l, query := New(cmd), listFlags(cmd, "namespace", "served", "state")
-	cmd.Flags().Lookup("namespace").Shorthand = "n"
 	cli.CompleteFlag(cmd, "served", api.Texts(api.ServedWords())...)
 	cli.CompleteFlag(cmd, "state", api.Texts(api.ServiceStates())...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
