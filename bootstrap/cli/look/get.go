@@ -119,7 +119,7 @@ func newGetSessions(std cli.Streams) *cobra.Command {
 // sessionsTable prints the sessions by protocol, and the limit of a worker.
 func sessionsTable(c *cli.Columns, s *api.Sessions) {
 	c.Row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
-	c.Row(s.BusiestWorker, s.Limit, s.Alarm, Clock(s.Time))
+	c.Row(s.BusiestWorker, s.Limit, s.Alarm, since(s.Time))
 	c.Table("By protocol", "PROTOCOL", "SESSIONS", "EXPIRED")
 	for _, p := range s.Protocols {
 		c.Row(p.Protocol, p.Sessions, p.Expired)
@@ -161,7 +161,7 @@ func resyncTable(c *cli.Columns, state *api.Resync) {
 	}
 	c.Table("Unhealthy", "PART", "SINCE", "LAST STEP", "NEXT", "REASON")
 	for _, i := range state.Ill {
-		c.Row(i.Part, Clock(i.Since), i.Rung, Clock(i.Next), i.Reason)
+		c.Row(i.Part, since(i.Since), i.Rung, Clock(i.Next), i.Reason)
 	}
 }
 
