@@ -71,7 +71,7 @@ nat44      3          connection refused   connection times out   NAT44 sends no
 `,
 		"get sessions": `
 BUSIEST WORKER   LIMIT   ALARM   READ
-7                65536   false   2026-11-21T08:00:00.000Z
+7                65536   false   AGE ago
 
 By protocol
 PROTOCOL   SESSIONS   EXPIRED
@@ -93,7 +93,7 @@ agent/dataplane/nat44   nat44   running   2             0         0          1  
 Actor:         agent/dataplane/nat44
 Kind:          nat44
 State:         running
-Incarnation:   2, since , 1 restarts, 1 failures
+Incarnation:   2, started , 1 restarts, 1 failures
 Messages:      0 received, 0 coalesced, 0 discarded, the last 
 Busy:          0s
 
@@ -118,7 +118,7 @@ State
 Actor:         agent/world/services
 Kind:          services
 State:         running
-Incarnation:   1, since , 0 restarts, 0 failures
+Incarnation:   1, started , 0 restarts, 0 failures
 Supervises:    one-for-one, any number of failures
 Messages:      0 received, 0 coalesced, 0 discarded, the last
 Busy:          0s
@@ -223,7 +223,7 @@ func TestLookJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &actors); err != nil || len(actors) != 2505 || actors[0].Received != 2499 {
 		t.Fatalf("%d actors, %v, %s", len(actors), err, r.errs)
 	}
-	if r := lookAt(a, "get services --state failed --namespace shop -o json"); strings.Count(r.out, `"service":`) != 250 {
+	if r := lookAt(a, "get services --state failed -n shop -o json"); strings.Count(r.out, `"service":`) != 250 {
 		t.Errorf("%d failed services", strings.Count(r.out, `"service":`))
 	}
 }

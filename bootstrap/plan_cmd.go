@@ -51,9 +51,7 @@ func newPlanCommand(std cli.Streams) *cobra.Command {
 		if len(files) == 0 {
 			return cli.Usagef("expected -f FILE (- for standard input)")
 		}
-		return runPlan(std, files, opts, out, func(key string) bool {
-			return (name == "" || key == name) && (*namespace == "" || strings.HasPrefix(key, *namespace+"/"))
-		}, name != "" || *out == "wide")
+		return runPlan(std, files, opts, out, name, *namespace)
 	}
 	return cmd
 }
@@ -88,14 +86,23 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	return opts, nil
 }
 
-// runPlan prints the plan of the chosen services, then returns the errors of the input.
-func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format, chosen func(key string) bool, details bool) error {
+// runPlan prints the plan of a service or of a namespace, "" = of all, then returns the errors of
+// the input.
+func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format, name, namespace string) error {
 	objects, problems, err := plan.Read(files, std.In)
 	if err != nil {
 		return err
 	}
 	report, more, err := plan.Build(objects, opts)
 	problems = append(problems, more...)
+	if err == nil {
+		report = report.Only(func(key string) bool {
+			return (name == "" || key == name) && (namespace == "" || strings.HasPrefix(key, namespace+"/"))
+		})
+		if name != "" && len(report.Services) == 0 {
+			err = fmt.Errorf("service %s: not in the input", name)
+		}
+	}
 	if err != nil {
 		if len(problems) > 0 {
 			err = errors.Join(cli.ObjectErrors(problems), err)
@@ -103,8 +110,7 @@ func runPlan(std cli.Streams, files []string, opts plan.Options, out *cli.Format
 		return err
 	}
 	report.Problems = api.Problems(problems)
-	report = report.Only(chosen)
-	if err := out.Print(std.Out, report, func(c *cli.Columns) { planTable(c, report, details) }); err != nil {
+	if err := out.Print(std.Out, report, func(c *cli.Columns) { planTable(c, report, name != "" || *out == "wide") }); err != nil {
 		return err
 	}
 	if len(problems) > 0 {

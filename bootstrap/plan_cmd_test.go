@@ -324,6 +324,7 @@ func TestPlanErrors(t *testing.T) {
 		want string
 	}{
 		{"unknown node", []string{"-f", file, "--node-name", "c"}, 1, `troupe: unknown node "c": the input holds a`},
+		{"unknown service", []string{"-f", file, "--node-name", "a", "shop/none"}, 1, "troupe: service shop/none: not in the input"},
 		{"no nodes", []string{"-f", "-", "--node-name", "c"}, 1, `troupe: unknown node "c": the input holds no Node objects`},
 		{"no file of that name", []string{"-f", "none.yaml", "--node-name", "a"}, 1, "troupe: read objects: stat none.yaml: no such file or directory"},
 		{"empty directory", []string{"-f", empty, "--node-name", "a"}, 1, "troupe: read objects: directory " + empty + " has no *.yaml, *.yml or *.json"},

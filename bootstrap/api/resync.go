@@ -34,7 +34,7 @@ type HealingCount struct {
 type IllPart struct {
 	Part string `json:"part" column:"PART"`
 	// Since is when the part became unhealthy, Next the time of the next escalation step.
-	Since time.Time `json:"since" column:"SINCE"`
+	Since time.Time `json:"since" column:"SINCE,ago"`
 	Next  time.Time `json:"next" column:"NEXT"`
 	// Rung is the latest escalation step; "none" = none yet.
 	Rung   string `json:"rung" column:"LAST STEP"`

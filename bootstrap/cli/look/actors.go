@@ -142,7 +142,7 @@ func actorTable(c *cli.Columns, d *actorDetail) {
 	c.Row("Actor:", d.Path)
 	c.Row("Kind:", d.Kind)
 	c.Row("State:", d.State)
-	c.Row("Incarnation:", fmt.Sprintf("%d, since %s, %d restarts, %d failures", d.Incarnation, api.Clock(d.Since), d.Restarts, d.Failures))
+	c.Row("Incarnation:", fmt.Sprintf("%d, started %s, %d restarts, %d failures", d.Incarnation, api.Ago(d.Since), d.Restarts, d.Failures))
 	if d.Strategy != "" {
 		c.Row("Supervises:", d.Strategy+", "+budget(&d.Actor))
 	}

@@ -17,7 +17,6 @@ import (
 func newGetServices(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
 	l, query := New(cmd), listFlags(cmd, "namespace", "served", "state")
-	cmd.Flags().Lookup("namespace").Shorthand = "n"
 	cli.CompleteFlag(cmd, "served", api.Texts(api.ServedWords())...)
 	cli.CompleteFlag(cmd, "state", api.Texts(api.ServiceStates())...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -89,7 +88,7 @@ func newGetSessions(std cli.Streams) *cobra.Command {
 // sessionsTable prints the sessions by protocol, and the limit of a worker.
 func sessionsTable(c *cli.Columns, s *api.Sessions) {
 	c.Row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
-	c.Row(s.BusiestWorker, s.Limit, s.Alarm, api.Clock(s.Time))
+	c.Row(s.BusiestWorker, s.Limit, s.Alarm, api.Ago(s.Time))
 	c.Table("By protocol", s.Protocols)
 }
 

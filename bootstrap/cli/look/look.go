@@ -250,7 +250,7 @@ func newQuery(std cli.Streams, use, short string, ask asking) *cobra.Command {
 // listFlags adds filter flags to a command and returns a function that reads them.
 func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
 	for _, name := range filters {
-		cmd.Flags().String(name, "", "only with this "+name)
+		cmd.Flags().StringP(name, map[string]string{"namespace": "n"}[name], "", "only with this "+name)
 	}
 	return func() url.Values {
 		query := url.Values{}
