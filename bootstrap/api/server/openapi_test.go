@@ -18,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
@@ -40,7 +41,7 @@ func operations() []operation {
 	return []operation{
 		{method: "GET", path: "/livez", what: "Whether the process must be restarted", text: "text/plain"},
 		{method: "GET", path: "/readyz", what: "Whether VPP is in the desired state", query: []string{"verbose"}, text: "text/plain"},
-		{method: "GET", path: "/healthz", what: "Whether load balancers may use this node, as kube-proxy answers", answer: api.NodeHealth{}},
+		{method: "GET", path: "/healthz", what: "Whether load balancers may use this node, as kube-proxy answers", answer: healthcheck.ProxyHealth{}},
 		{method: "GET", path: "/openapi.json", what: "This document", answer: map[string]any{}},
 		{method: "GET", path: "/api/v1/status", what: "The node in one line", answer: api.NodeStatus{}},
 		{method: "GET", path: "/api/v1/services", what: "Services", query: append(list, "served", "state", "namespace"), answer: api.Page[api.Service]{}},
@@ -98,7 +99,7 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 
 // TestOpenAPIHasEveryRoute: every served route is described, and every described route is served.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
-	routes := server.New(apitest.New(0), server.Config{}, slog.New(slog.DiscardHandler)).Routes()
+	routes := server.New(apitest.New(0), server.Config{Health: http.NotFoundHandler()}, slog.New(slog.DiscardHandler)).Routes()
 	served := map[string]bool{}
 	for path, methods := range routes {
 		for _, method := range methods {
@@ -120,7 +121,9 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	backend := apitest.New(20)
 	backend.Hooks.Uplink = "uplink0"
-	a := apitest.Start(t, backend, nil)
+	a := apitest.Start(t, backend, func(c *server.Config) {
+		c.Health = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: func() healthcheck.NodeState { return healthcheck.NodeState{Known: true} }})
+	})
 	web, nat44 := "/api/v1/services/shop/service-003", "/api/v1/actors/agent/dataplane/nat44"
 	seen := map[string]bool{}
 	for _, tt := range []struct{ method, target, body string }{

@@ -57,12 +57,14 @@ func (s *Server) handler(control bool) http.Handler {
 // resources are the resources of one listener by path.
 func (s *Server) resources(control bool) map[string]methods {
 	all := map[string]methods{
-		"/livez":   {http.MethodGet: s.livez},
-		"/readyz":  {http.MethodGet: s.readyz},
-		"/healthz": {http.MethodGet: s.healthz},
+		"/livez":  {http.MethodGet: s.livez},
+		"/readyz": {http.MethodGet: s.readyz},
 		"/api/v1/actors/{path...}": {
 			http.MethodGet: answer(s.actor(control)), http.MethodPost: guard{s, control}.only(s.command),
 		},
+	}
+	if s.cfg.Health != nil {
+		all["/healthz"] = methods{http.MethodGet: s.cfg.Health.ServeHTTP}
 	}
 	reads := map[string]get{
 		"actors":       listed(s.process.Actors, sortNames(), actorFilters(), pageActors),
