@@ -106,12 +106,12 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 			served[method+" "+strings.ReplaceAll(path, "...}", "}")] = true
 		}
 	}
-	described := map[string]bool{}
+	told := map[string]bool{}
 	behind := regexp.MustCompile(`^(/api/v1/actors/\{path\})(/mailbox|/state|/failures|/traffic|:\{verb\})$`)
 	for _, o := range operations() {
-		described[o.method+" "+behind.ReplaceAllString(o.path, "$1")] = true
+		told[o.method+" "+behind.ReplaceAllString(o.path, "$1")] = true
 	}
-	if diff := cmp.Diff(served, described); diff != "" {
+	if diff := cmp.Diff(served, told); diff != "" {
 		t.Errorf("routes (-served +described):\n%s", diff)
 	}
 }
@@ -171,7 +171,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"PATCH", "/api/v1/events", ""},
 	} {
 		code, body, header := call(t, control(a), tt.method, tt.target, tt.body)
-		path, err := apitest.Described(tt.method, tt.target, code, header.Get("Content-Type"), []byte(body))
+		path, err := described(tt.method, tt.target, code, header.Get("Content-Type"), []byte(body))
 		if err != nil {
 			t.Errorf("%s %s: %d %s\n%v", tt.method, tt.target, code, body, err)
 		}
@@ -200,13 +200,13 @@ func TestDescribedRefuses(t *testing.T) {
 		`{"items": [], "total": 1.5}`:                     "total: 1.5 is no integer",
 		`{"items": [], "total": 0, "next": "x" , "a": 1}`: "a is not described",
 	} {
-		_, err := apitest.Described("GET", "/api/v1/services", 200, "application/json", []byte(body))
+		_, err := described("GET", "/api/v1/services", 200, "application/json", []byte(body))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", body, err, want)
 		}
 	}
 	for _, target := range []string{"/api/v1/none", "/api/v1/services/shop", "/api/v1/pods/shop/web"} {
-		if _, err := apitest.Described("GET", target, 200, "application/json", []byte(`{}`)); err == nil {
+		if _, err := described("GET", target, 200, "application/json", []byte(`{}`)); err == nil {
 			t.Errorf("%s is described", target)
 		}
 	}
