@@ -64,7 +64,7 @@ func (s *Server) resources(control bool) map[string]methods {
 		},
 	}
 	if s.cfg.Health != nil {
-		all["/healthz"] = methods{http.MethodGet: s.cfg.Health.ServeHTTP}
+		maps.Copy(all, map[string]methods{"/healthz": {http.MethodGet: s.cfg.Health.ServeHTTP}})
 	}
 	reads := map[string]get{
 		"actors":       listed(s.process.Actors, sortNames(), filters{"kind": nil, "state": nil, "under": nil}, pageActors),
