@@ -12,8 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// objects holds the normalised objects of a case after its steps so far. A problem of an object fails
-// the test. It belongs to the goroutine of the test.
+// objects holds the normalised objects of a case after its steps so far. A problem of an object
+// fails the test. It belongs to the goroutine of the test.
 type objects struct {
 	// Node is this node, Config is the configuration of the agent.
 	Node   *messages.NodeContext
