@@ -21,7 +21,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 var (
@@ -37,7 +36,7 @@ var (
 // TestDocumentsNameWhatExists: paths, links, routes, flags, settings, commands and qualified names
 // in the documents are there.
 func TestDocumentsNameWhatExists(t *testing.T) {
-	root := kubetest.ModuleRoot(t)
+	root := ".."
 	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(documents) < 5 {
 		t.Fatalf("%d documents: %v", len(documents), err)
@@ -64,7 +63,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 // TestIncidentsArePlayed: a script, or the test of capture, runs each command of the chapter
 // "Something is wrong", which explains each word of SERVED and STATE.
 func TestIncidentsArePlayed(t *testing.T) {
-	text := read(t, filepath.Join(kubetest.ModuleRoot(t), "docs", "operations.md"))
+	text := read(t, filepath.Join("..", "docs", "operations.md"))
 	_, chapter, _ := strings.Cut(text, "\n## Something is wrong\n")
 	chapter, _, _ = strings.Cut(chapter, "\n## ")
 	played := read(t, "testdata/script/incidents.txtar") + read(t, "capture_cmd_test.go")
@@ -92,7 +91,7 @@ func TestIncidentsArePlayed(t *testing.T) {
 
 // TestFaultKindsAreDocumented: docs/chaos.md shows the command of every kind of fault.
 func TestFaultKindsAreDocumented(t *testing.T) {
-	text := read(t, filepath.Join(kubetest.ModuleRoot(t), "docs", "chaos.md"))
+	text := read(t, filepath.Join("..", "docs", "chaos.md"))
 	for _, d := range live.Definitions() {
 		if !strings.Contains(text, "\ntroupe chaos "+string(d.Kind)+" ") {
 			t.Errorf("chaos.md does not show: troupe chaos %s", d.Kind)
@@ -103,7 +102,7 @@ func TestFaultKindsAreDocumented(t *testing.T) {
 // TestArchitectureIsTrue: docs/architecture.md names every package of actors, and the intervals in
 // docs/healing.md are the defaults.
 func TestArchitectureIsTrue(t *testing.T) {
-	root := kubetest.ModuleRoot(t)
+	root := ".."
 	text := read(t, filepath.Join(root, "docs", "architecture.md"))
 	packages, err := filepath.Glob(filepath.Join(root, "actors", "*", "doc.go"))
 	if err != nil || len(packages) < 10 {
@@ -133,7 +132,7 @@ func TestArchitectureIsTrue(t *testing.T) {
 // TestLineageIsComplete: each exported name of a predecessor stands on the left of its table, and
 // everything on the right is there.
 func TestLineageIsComplete(t *testing.T) {
-	root := kubetest.ModuleRoot(t)
+	root := ".."
 	there := newInventory(t, root)
 	left := map[string]map[string]bool{} // by heading
 	heading := ""
@@ -171,7 +170,7 @@ func TestLineageIsComplete(t *testing.T) {
 
 // TestInventory: the inventory misses names that do not exist, so the tests above can fail.
 func TestInventory(t *testing.T) {
-	there := newInventory(t, kubetest.ModuleRoot(t))
+	there := newInventory(t, "..")
 	for span, want := range map[string]bool{
 		"actors/tree.go": true, "actors/forest.go": false, "vpp/nat44.Plan": true, "vpp/nat44.Plot": false, "runtime.Context.Go": true, "runtime.Context.Gone": false,
 		"troupe get services": true, "troupe gett services": false, "GET /api/v1/tree": true, "GET /api/v1/forest": false, "--node-name": true, "--nude": false,
@@ -404,7 +403,7 @@ func read(t *testing.T, name string) string {
 // agents run, also where kube-proxy has it at 127.0.0.1 only.
 func TestPortsOfOthers(t *testing.T) {
 	others := regexp.MustCompile(`\b(10248|10249|10250|10257|10259)\b`)
-	err := filepath.WalkDir(filepath.Join(kubetest.ModuleRoot(t), "deploy"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("..", "deploy"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" {
 			return err
 		}

@@ -117,7 +117,7 @@ func newFleetOf(t *testing.T) *apiServer {
 			backend.Hooks.Version = "v1.2.2"
 		}
 		if node == "n2" {
-			backend.Break(nil, api.Readiness{Since: apitest.Began, Parts: []api.Part{{Name: "cnat", Reason: "no connection to VPP"}, {Name: "link", Reason: "read from VPP: EOF"}}}, true)
+			backend.Break(nil, api.Readiness{Since: apitest.Began, Parts: []api.Part{{Name: "cnat", Reason: "no connection to VPP"}, {Name: "link", Reason: "read from VPP: EOF"}}})
 		}
 		s.add(node, corev1.PodRunning, apitest.Start(t, backend, nil).Address)
 	}
@@ -230,7 +230,7 @@ func TestWarningsOfANode(t *testing.T) {
 	backend.Hooks.Node = "n1"
 	backend.Break(nil, api.Readiness{Ready: true, Parts: []api.Part{
 		{Name: "interfaces", OK: true, Reason: "VPP has no interface for 1 addresses"}, {Name: "pod-networks", OK: true, Reason: "[10.1.0.0/16]"},
-	}}, true)
+	}})
 	s.add("n1", corev1.PodRunning, apitest.Start(t, backend, nil).Address)
 	if r := troupe("", "status", "--all-nodes", "--kubeconfig", s.kubeconfig); r.code != 0 || !strings.HasSuffix(squeeze(r.out), " ago interfaces: VPP has no interface for 1 addresses") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errs)

@@ -23,7 +23,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	troupeapi "github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // interfacesOf lists the interfaces of the VPP of an agent.
@@ -41,7 +40,7 @@ func interfacesOf(t *testing.T, address string) []troupeapi.Interface {
 // table has a remedy. incidents.txtar plays the others: a pod without interface, an empty VPP, rows
 // removed, all endpoints unready, and VPP away.
 func TestSeededFaults(t *testing.T) {
-	operations, err := os.ReadFile(filepath.Join(kubetest.ModuleRoot(t), "docs", "operations.md"))
+	operations, err := os.ReadFile(filepath.Join("..", "docs", "operations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,15 +78,6 @@ func (b backend) Readiness() api.Readiness {
 	return out
 }
 
-func (b backend) Node() api.NodeHealth {
-	report, now := b.agent.readiness.Load(), time.Now()
-	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: b.agent.node.Load().eligible(), Healthy: report.Ready}
-	if !report.Ready {
-		health.LastUpdated = report.Since
-	}
-	return health
-}
-
 // world queries introspection for its state without the services.
 func (b backend) world(ctx context.Context) (*status.WorldPage, error) {
 	return ask[*status.WorldPage](ctx, b.agent.system, address.Introspect, &status.WorldQuery{})

@@ -28,9 +28,6 @@ type nodeSeen struct {
 	known, leaving bool
 }
 
-// eligible reports whether the node may receive new connections; true as long as it is unknown.
-func (n *nodeSeen) eligible() bool { return n == nil || !n.leaving }
-
 // noteNode records the Node object of this node; nil = there is none. Only the goroutine of the
 // source calls it.
 func (a *Agent) noteNode(self *messages.Node) {

@@ -55,7 +55,7 @@ func (a *Agent) listen() error {
 	}
 	s = server.New(a.backend, server.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
-		Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
+		Health: a.keepsUp, Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
 		Redact: a.cfg.API.RedactMessages,
 	}, a.log.With("part", "http"))
 	if err := s.Listen(); err != nil {

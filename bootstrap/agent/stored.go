@@ -39,14 +39,9 @@ const podFileVersion = 1
 // Load satisfies interfaces.Store. A file that cannot be read is renamed, for inspection, and the
 // next save makes a new one.
 func (f podFile) Load() (*messages.Attachments, error) {
-	// an unfinished file does no harm
-	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".")
-	content, err := os.ReadFile(string(f))
-	if errors.Is(err, fs.ErrNotExist) {
-		return &messages.Attachments{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load interfaces of pods: %w", err)
+	content, err := ownedFile(f).Load()
+	if err != nil || content == nil {
+		return &messages.Attachments{}, err
 	}
 	var stored podDocument
 	if err = json.Unmarshal(content, &stored); err == nil && stored.Version != podFileVersion {
@@ -63,13 +58,6 @@ func (f podFile) Load() (*messages.Attachments, error) {
 }
 
 func (f podFile) Save(attachments *messages.Attachments) error {
-	if err := f.save(attachments); err != nil {
-		return fmt.Errorf("save interfaces of pods: %w", err)
-	}
-	return nil
-}
-
-func (f podFile) save(attachments *messages.Attachments) error {
 	stored := podDocument{Version: podFileVersion, Pods: []podEntry{}}
 	for _, a := range attachments.GetItems() {
 		stored.Pods = append(stored.Pods, podEntry{Pod: a.GetPod(), Interface: a.GetInterface()})
@@ -78,7 +66,7 @@ func (f podFile) save(attachments *messages.Attachments) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(durable.Disk{}, string(f), append(content, '\n'))
+	return ownedFile(f).Save(append(content, '\n'))
 }
 
 // ownedFile stores the record of the agent's own objects in VPP, in a file at this path.
@@ -90,10 +78,10 @@ func (f ownedFile) Load() ([]byte, error) {
 	// an unfinished file does no harm
 	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".")
 	content, err := os.ReadFile(string(f))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("load %s: %w", f, err)
 	}
-	return content, err
+	return content, nil
 }
 
 func (f ownedFile) Save(document []byte) error {

@@ -71,8 +71,6 @@ type Prober interface {
 	Live() error
 	// Readiness reports whether VPP on this node is in the desired state.
 	Readiness() Readiness
-	// Node returns the health of the node for load balancers (kube-proxy's /healthz).
-	Node() NodeHealth
 }
 
 // Inspector shows actors. It must not wait for an actor, except in State.

@@ -28,7 +28,8 @@ func Columns(t reflect.Type) (all []Column) {
 	return all
 }
 
-// Cell is the content of the column for a struct. A field with a name like AgeSeconds is a duration.
+// Cell is the content of the column for a struct. A field with a name like AgeSeconds is a
+// duration.
 func (c *Column) Cell(of reflect.Value) any {
 	switch v := of.FieldByIndex(c.field.Index).Interface().(type) {
 	case time.Time:

@@ -3,7 +3,7 @@
 // serves a Backend, package client asks it. The web page, traces and archives of sysdumps read a
 // Backend, too.
 //
-// A resource is described once, by its struct: field names and values are a stable interface, a test
-// makes openapi.json from the types and their comments, and the tag `column:"TITLE"` makes a field a
-// column of tables. The package has no state and starts nothing.
+// A resource is described once, by its struct. Field names and values are a stable interface. A
+// test makes openapi.json from the types and their comments, and the tag `column:"TITLE"` makes a
+// field a column of tables. The package has no state and starts nothing.
 package api

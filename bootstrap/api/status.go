@@ -26,19 +26,6 @@ type Part struct {
 	Epoch uint64 `json:"epoch,omitempty"`
 }
 
-// NodeHealth is the answer of /healthz, with the fields of kube-proxy.
-type NodeHealth struct {
-	// LastUpdated is when VPP was last known to be in the desired state.
-	LastUpdated time.Time `json:"lastUpdated"`
-	// CurrentTime is the time of the request.
-	CurrentTime time.Time `json:"currentTime"`
-	// Eligible is false if the node is about to leave the cluster, so that load balancers
-	// should use another one.
-	Eligible bool `json:"nodeEligible"`
-	// Healthy is false if a change has been pending for too long.
-	Healthy bool `json:"healthy"`
-}
-
 // NodeStatus is the state of a node in one line: GET /api/v1/status.
 type NodeStatus struct {
 	Node string `json:"node"`

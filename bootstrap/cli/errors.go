@@ -11,18 +11,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// errUsage matches errors about a wrong command line, with exit code 2.
-var errUsage = errors.New("usage")
-
 // usageError is an error about the command line. Its text describes the expected form.
-type usageError struct{ message string }
-
-func (e *usageError) Error() string { return e.message }
-
-func (*usageError) Is(target error) bool { return target == errUsage }
+type usageError struct{ error }
 
 // Usagef makes a usage error.
-func Usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+func Usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // loggedError is an error that is already in the log, so it is not printed again.
 type loggedError struct{ error }
@@ -32,12 +25,15 @@ func Logged(err error) error { return &loggedError{err} }
 
 // IsLogged reports whether an error is already in the log.
 func IsLogged(err error) bool {
-	logged := (*loggedError)(nil)
-	return errors.As(err, &logged)
+	_, is := errors.AsType[*loggedError](err)
+	return is
 }
 
 // IsUsage reports whether the exit code of an error is 2.
-func IsUsage(err error) bool { return errors.Is(err, errUsage) }
+func IsUsage(err error) bool {
+	_, is := errors.AsType[*usageError](err)
+	return is
+}
 
 // ObjectErrors are errors of input objects, one line each: "file: Kind namespace/name: field:
 // message".

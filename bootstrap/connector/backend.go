@@ -41,9 +41,6 @@ func (b backend) Live() error {
 	return nil
 }
 
-// Node satisfies api.Prober; load balancers have no use for a connector.
-func (backend) Node() api.NodeHealth { return api.NodeHealth{CurrentTime: time.Now(), Healthy: true} }
-
 // Readiness satisfies api.Prober: a connector is ready when it knows the objects and all sources,
 // whether it leads or not.
 func (b backend) Readiness() api.Readiness {

@@ -8,22 +8,17 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// identity holds the fields in which two observations of the same event agree.
-type identity struct {
-	object                     Object
-	kind, reason, action, note string
-	shared                     bool
-}
-
-// identityOf leaves out Standing: a state found at the start and its next occurrence are the same
-// event.
-func identityOf(e *Event) identity {
-	return identity{object: e.Object, kind: e.Type, reason: e.Reason, action: e.Action, note: e.Note, shared: e.Shared}
+// identityOf is an event without Standing: a state found at the start and its next occurrence are
+// the same event.
+func identityOf(e *Event) Event {
+	id := *e
+	id.Standing = false
+	return id
 }
 
 // known is an event that was observed, with its repetitions.
 type known struct {
-	id          identity
+	id          Event     // without Standing
 	first, last time.Time // observed: the first time since the last write, the last time
 	occurrence  int       // number of the event that is written next
 	changes     int       // observed and not written, without states that stand or are shared
@@ -38,7 +33,7 @@ type known struct {
 // Writer guards it with its lock.
 type aggregator struct {
 	cfg     Config
-	known   map[identity]*known
+	known   map[Event]*known
 	queue   []*known // to be written, in order
 	objects map[Object]flowcontrol.PassiveRateLimiter
 	forgot  time.Time // last time that forget looked
@@ -48,7 +43,7 @@ type aggregator struct {
 
 // newAggregator returns an aggregator without events; the configuration has its defaults.
 func newAggregator(cfg Config) *aggregator {
-	return &aggregator{cfg: cfg, known: map[identity]*known{}, objects: map[Object]flowcontrol.PassiveRateLimiter{}}
+	return &aggregator{cfg: cfg, known: map[Event]*known{}, objects: map[Object]flowcontrol.PassiveRateLimiter{}}
 }
 
 // record takes an observation. A repetition of a Standing or Shared event does not keep the event
@@ -156,7 +151,7 @@ func (a *aggregator) forget(now time.Time) {
 	remembered := map[Object]bool{}
 	for id, s := range a.known {
 		if now.Sub(s.last) < a.cfg.Window {
-			remembered[id.object] = true
+			remembered[id.Object] = true
 			continue
 		}
 		if s.waiting {

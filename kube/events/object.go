@@ -47,12 +47,12 @@ func namespaceOf(o *Object) string {
 // objectName returns the name of the API object of an event: the name of its subject and a hash of
 // its identity and the number of the occurrence. All runs and nodes that write the same event use
 // the same name.
-func objectName(id *identity, instance string, occurrence int) string {
-	if id.shared {
+func objectName(id *Event, instance string, occurrence int) string {
+	if id.Shared {
 		instance = ""
 	}
-	o := &id.object
-	hash := digest(o.Kind, o.Namespace, o.Name, o.UID, id.kind, id.reason, id.action, id.note, strconv.FormatBool(id.shared), instance, strconv.Itoa(occurrence))
+	o := &id.Object
+	hash := digest(o.Kind, o.Namespace, o.Name, o.UID, id.Type, id.Reason, id.Action, id.Note, strconv.FormatBool(id.Shared), instance, strconv.Itoa(occurrence))
 	head := o.Name[:min(len(o.Name), mostName-1-len(hash))]
 	name := strings.TrimRight(head, "-.") + "." + hash
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
@@ -88,18 +88,18 @@ func trim(note string) string {
 
 // object makes the API object of an event.
 func (k *known) object(instance string) *eventsv1.Event {
-	o := &k.id.object
+	o := &k.id.Object
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&k.id, instance, k.occurrence), Namespace: namespaceOf(o)},
 		EventTime:           metav1.NewMicroTime(k.first),
 		ReportingController: controller,
 		ReportingInstance:   instance,
-		Action:              k.id.action,
-		Reason:              k.id.reason,
+		Action:              k.id.Action,
+		Reason:              k.id.Reason,
 		Regarding: corev1.ObjectReference{
 			APIVersion: "v1", Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
 		},
-		Note: k.id.note,
-		Type: k.id.kind,
+		Note: k.id.Note,
+		Type: k.id.Type,
 	}
 }

@@ -95,7 +95,7 @@ func TestNamesAreValid(t *testing.T) {
 		"web": "web.", "ip-10-0-0-1.ec2.internal": "ip-10-0-0-1.ec2.internal.", long: strings.Repeat("a", 236) + ".", "Not_Valid": "troupe.", "": "troupe.",
 		strings.Repeat("a", 235) + "..b": strings.Repeat("a", 235) + ".",
 	} {
-		id := identity{object: Object{Kind: "Node", Name: object}}
+		id := Event{Object: Object{Kind: "Node", Name: object}}
 		if got := objectName(&id, "troupe-n1", 0); !strings.HasPrefix(got, prefix) || len(got) > mostName || len(got) != len(prefix)+16 {
 			t.Errorf("%q: %q", object, got)
 		}

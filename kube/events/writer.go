@@ -134,7 +134,7 @@ func (w *Writer) write(ctx context.Context, s *known) (pause time.Duration) {
 		w.backoff = w.cfg.backoff()
 	}
 	if failed && !w.failing {
-		w.log.Warn("the API server takes no events, they wait", "object", s.id.object.String(), "reason", s.id.reason, "err", r.err)
+		w.log.Warn("the API server takes no events, they wait", "object", s.id.Object.String(), "reason", s.id.Reason, "err", r.err)
 	} else if !failed && w.failing {
 		w.log.Info("the API server takes events again")
 	}

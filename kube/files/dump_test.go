@@ -18,7 +18,7 @@ import (
 
 // TestRealDump reads the unchanged output of kubectl, for every node.
 func TestRealDump(t *testing.T) {
-	dump := kubetest.Dump(t)
+	dump := kubetest.Read(t, "real-cluster-shop.yaml")
 	objects, problems := Decode(bytes.NewReader(dump), "dump")
 	if len(problems) > 0 {
 		t.Errorf("errors: %v", texts(problems))
@@ -44,7 +44,7 @@ func TestRealDump(t *testing.T) {
 
 // TestRealDumpInOtherForms: the same cluster as JSON and as a stream of documents.
 func TestRealDumpInOtherForms(t *testing.T) {
-	dump := kubetest.Dump(t)
+	dump := kubetest.Read(t, "real-cluster-shop.yaml")
 	want, _ := Decode(bytes.NewReader(dump), "dump")
 	asJSON, err := yaml.YAMLToJSON(dump)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestRealDumpInOtherForms(t *testing.T) {
 // TestRealDumpWithMistakes makes one mistake at a time. There is exactly one error, which names it,
 // and all other objects are read.
 func TestRealDumpWithMistakes(t *testing.T) {
-	dump := string(kubetest.Dump(t))
+	dump := string(kubetest.Read(t, "real-cluster-shop.yaml"))
 	all, _ := Decode(strings.NewReader(dump), "dump")
 	for _, c := range []struct {
 		name, from, to string // the first occurrence is replaced
@@ -138,7 +138,7 @@ func applied(c kubetest.Case) []kubetest.Objects {
 }
 
 func BenchmarkDecodeDump(b *testing.B) {
-	dump := kubetest.Dump(b)
+	dump := kubetest.Read(b, "real-cluster-shop.yaml")
 	b.SetBytes(int64(len(dump)))
 	b.ReportAllocs()
 	for range b.N {

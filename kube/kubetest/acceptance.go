@@ -11,17 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Dump returns the dump of a real cluster.
-func Dump(t testing.TB) []byte {
-	t.Helper()
-	return Read(t, "real-cluster-shop.yaml")
-}
-
-// DumpObjects returns the objects of Dump.
+// DumpObjects returns the objects of the dump of a real cluster.
 func DumpObjects(t testing.TB) Objects {
 	t.Helper()
 	var list corev1.List
-	if err := yaml.Unmarshal(Dump(t), &list); err != nil {
+	if err := yaml.Unmarshal(Read(t, "real-cluster-shop.yaml"), &list); err != nil {
 		t.Fatal(err)
 	}
 	var out Objects

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // File is the whole file. It is decoded strictly: an unknown field fails the test.
@@ -137,4 +138,13 @@ type Flow struct {
 	Dst      string `json:"dst"`
 	Endpoint string `json:"endpoint"`
 	Deleted  bool   `json:"deleted"`
+}
+
+// Object returns the Node object of the node.
+func (n *Node) Object() *corev1.Node {
+	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
+	for _, a := range n.Addresses {
+		out.Status.Addresses = append(out.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
+	}
+	return out
 }

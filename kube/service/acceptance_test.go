@@ -80,7 +80,7 @@ type run struct {
 
 func runCase(t *testing.T, c *kubetest.Case, shuffle *rand.Rand, done *tally) {
 	t.Helper()
-	r := &run{T: t, world: &world{World: kubetest.NewWorld(t, c), t: t, healthy: true, shuffle: shuffle}, tally: done}
+	r := &run{T: t, world: &world{objects: newObjects(t, c), t: t, healthy: true, shuffle: shuffle}, tally: done}
 	switch c.Level {
 	case "":
 	case "kube-proxy-1.36-exact":

@@ -17,7 +17,7 @@ import (
 
 // world is the state of one case, and the results of Resolve.
 type world struct {
-	*kubetest.World
+	*objects
 	t       *testing.T
 	healthy bool
 	// shuffle changes the order of the input of Resolve; nil keeps the order of names.

@@ -33,7 +33,6 @@ type Troupe struct {
 	journal  []api.Event // the oldest first
 	live     error
 	ready    api.Readiness
-	node     api.NodeHealth
 	read     time.Time // of the last resync
 	resyncs  int
 	drift    []string
@@ -62,7 +61,6 @@ func New(services int) *Troupe {
 	t := &Troupe{
 		actors: map[string]*api.Actor{}, services: map[string]*api.ServiceDetail{},
 		ready: api.Readiness{Ready: true, Since: Began, Parts: []api.Part{{Name: "nat44", OK: true, Epoch: 1}, {Name: "watch", OK: true}}},
-		node:  api.NodeHealth{LastUpdated: Began, CurrentTime: Began, Eligible: true, Healthy: true},
 	}
 	for _, path := range []string{"agent", "agent/dataplane", "agent/dataplane/nat44", "agent/world", "agent/world/services"} {
 		t.actors[path] = &api.Actor{Path: path, Kind: path[strings.LastIndexByte(path, '/')+1:], State: "running", Incarnation: 1}
@@ -113,11 +111,11 @@ func (t *Troupe) addService(i int) {
 	t.services[key] = detail
 }
 
-// Break changes readiness, liveness and eligibility; a nil error means alive.
-func (t *Troupe) Break(live error, ready api.Readiness, eligible bool) {
+// Break changes readiness and liveness; a nil error means alive.
+func (t *Troupe) Break(live error, ready api.Readiness) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.live, t.ready, t.node.Eligible = live, ready, eligible
+	t.live, t.ready = live, ready
 }
 
 // Drift makes VPP differ from the desired state by operations; a resync repairs it.
@@ -153,13 +151,6 @@ func (t *Troupe) Readiness() api.Readiness {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ready
-}
-
-// Node satisfies api.Prober.
-func (t *Troupe) Node() api.NodeHealth {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.node
 }
 
 // Status satisfies api.Reader.

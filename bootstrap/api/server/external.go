@@ -52,11 +52,8 @@ func (s *Server) applyExternal(w http.ResponseWriter, r *http.Request) {
 	s.changeExternal(w, r, body, err)
 }
 
-// deleteExternal answers when VPP has the configuration without the layer.
-func (s *Server) deleteExternal(w http.ResponseWriter, r *http.Request) {
-	s.changeExternal(w, r, nil, nil)
-}
-
+// changeExternal answers when VPP has the configuration with this document of the layer; nil =
+// without the layer.
 func (s *Server) changeExternal(w http.ResponseWriter, r *http.Request, document []byte, err error) {
 	source := r.PathValue("source")
 	if err == nil && (source == "file" || source == "snat" || !ownSource.MatchString(source)) {

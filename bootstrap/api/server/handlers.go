@@ -24,9 +24,9 @@ func plain[T any](ask func(context.Context) (T, error)) get {
 }
 
 // listed is a list of actors or services with these orders and filters.
-func listed[T any](ask func(context.Context) ([]T, error), orders []string, filters map[string][]string, cut func([]T, *listQuery) api.Page[T]) get {
+func listed[T any](ask func(context.Context) ([]T, error), orders []string, by filters, cut func([]T, *listQuery) api.Page[T]) get {
 	return func(r *http.Request) (any, error) {
-		q, err := parseList(r.URL.RawQuery, orders, filters)
+		q, err := parseList(r.URL.RawQuery, orders, by)
 		if err != nil {
 			return nil, err
 		}
@@ -249,15 +249,13 @@ func (s *Server) attachPod(w http.ResponseWriter, r *http.Request) {
 	s.podInterface(w, r, request.Interface, err)
 }
 
-// detachPod answers when VPP has the roles without the interface.
-func (s *Server) detachPod(w http.ResponseWriter, r *http.Request) { s.podInterface(w, r, "", nil) }
-
 // maxName is the longest name of an interface in VPP, and of a namespace or pod.
 const maxName = 253
 
 // unprintable reports whether a character is not allowed in a name.
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
+// podInterface answers when VPP has the roles with an interface of the pod; "" = without one.
 func (s *Server) podInterface(w http.ResponseWriter, r *http.Request, name string, err error) {
 	namespace, pod := r.PathValue("namespace"), r.PathValue("name")
 	for _, part := range []string{namespace, pod} {

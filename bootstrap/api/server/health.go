@@ -55,13 +55,3 @@ func readyText(ready api.Readiness, verbose bool) string {
 	}
 	return b.String()
 }
-
-// healthz answers load balancers as kube-proxy does: whether this node may receive new connections.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	health, code := s.process.Node(), http.StatusOK
-	if !health.Healthy || !health.Eligible {
-		code = http.StatusServiceUnavailable
-	}
-	s.cfg.observe("healthz", code)
-	write(w, code, health)
-}

@@ -83,7 +83,7 @@ func TestHosts(t *testing.T) {
 func TestStateOverLoopbackOnly(t *testing.T) {
 	var refused []server.Refusal
 	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	s := server.New(apitest.New(1), server.Config{Metrics: ok, Page: ok, Refused: func(r server.Refusal) { refused = append(refused, r) }}, quiet())
+	s := server.New(apitest.New(1), server.Config{Metrics: ok, Health: ok, Page: ok, Refused: func(r server.Refusal) { refused = append(refused, r) }}, quiet())
 	for _, ends := range []struct {
 		remote, local string
 		state         int

@@ -25,7 +25,7 @@ type object = map[string]any
 func document(t *testing.T) object {
 	t.Helper()
 	d := &describer{schemas: object{}, comments: map[string]string{}}
-	for name, dir := range map[string]string{"api": "..", "live": "../../../actors/chaos/live"} {
+	for name, dir := range map[string]string{"api": "..", "live": "../../../actors/chaos/live", "healthcheck": "../../../kube/healthcheck"} {
 		d.read(t, name, dir)
 	}
 	failed := object{"description": "The request failed.", "content": object{"application/json": object{"schema": d.schema(reflect.TypeFor[api.Error]())}}}

@@ -18,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
@@ -40,7 +41,7 @@ func operations() []operation {
 	return []operation{
 		{method: "GET", path: "/livez", what: "Whether the process must be restarted", text: "text/plain"},
 		{method: "GET", path: "/readyz", what: "Whether VPP is in the desired state", query: []string{"verbose"}, text: "text/plain"},
-		{method: "GET", path: "/healthz", what: "Whether load balancers may use this node, as kube-proxy answers", answer: api.NodeHealth{}},
+		{method: "GET", path: "/healthz", what: "Whether load balancers may use this node, as kube-proxy answers", answer: healthcheck.ProxyHealth{}},
 		{method: "GET", path: "/openapi.json", what: "This document", answer: map[string]any{}},
 		{method: "GET", path: "/api/v1/status", what: "The node in one line", answer: api.NodeStatus{}},
 		{method: "GET", path: "/api/v1/services", what: "Services", query: append(list, "served", "state", "namespace"), answer: api.Page[api.Service]{}},
@@ -98,19 +99,19 @@ func TestOpenAPIIsCurrent(t *testing.T) {
 
 // TestOpenAPIHasEveryRoute: every served route is described, and every described route is served.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
-	routes := server.New(apitest.New(0), server.Config{}, slog.New(slog.DiscardHandler)).Routes()
+	routes := server.New(apitest.New(0), server.Config{Health: http.NotFoundHandler()}, slog.New(slog.DiscardHandler)).Routes()
 	served := map[string]bool{}
 	for path, methods := range routes {
 		for _, method := range methods {
 			served[method+" "+strings.ReplaceAll(path, "...}", "}")] = true
 		}
 	}
-	described := map[string]bool{}
+	told := map[string]bool{}
 	behind := regexp.MustCompile(`^(/api/v1/actors/\{path\})(/mailbox|/state|/failures|/traffic|:\{verb\})$`)
 	for _, o := range operations() {
-		described[o.method+" "+behind.ReplaceAllString(o.path, "$1")] = true
+		told[o.method+" "+behind.ReplaceAllString(o.path, "$1")] = true
 	}
-	if diff := cmp.Diff(served, described); diff != "" {
+	if diff := cmp.Diff(served, told); diff != "" {
 		t.Errorf("routes (-served +described):\n%s", diff)
 	}
 }
@@ -120,7 +121,9 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	backend := apitest.New(20)
 	backend.Hooks.Uplink = "uplink0"
-	a := apitest.Start(t, backend, nil)
+	a := apitest.Start(t, backend, func(c *server.Config) {
+		c.Health = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: func() healthcheck.NodeState { return healthcheck.NodeState{Known: true} }})
+	})
 	web, nat44 := "/api/v1/services/shop/service-003", "/api/v1/actors/agent/dataplane/nat44"
 	seen := map[string]bool{}
 	for _, tt := range []struct{ method, target, body string }{
@@ -168,7 +171,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"PATCH", "/api/v1/events", ""},
 	} {
 		code, body, header := call(t, control(a), tt.method, tt.target, tt.body)
-		path, err := apitest.Described(tt.method, tt.target, code, header.Get("Content-Type"), []byte(body))
+		path, err := described(tt.method, tt.target, code, header.Get("Content-Type"), []byte(body))
 		if err != nil {
 			t.Errorf("%s %s: %d %s\n%v", tt.method, tt.target, code, body, err)
 		}
@@ -197,13 +200,13 @@ func TestDescribedRefuses(t *testing.T) {
 		`{"items": [], "total": 1.5}`:                     "total: 1.5 is no integer",
 		`{"items": [], "total": 0, "next": "x" , "a": 1}`: "a is not described",
 	} {
-		_, err := apitest.Described("GET", "/api/v1/services", 200, "application/json", []byte(body))
+		_, err := described("GET", "/api/v1/services", 200, "application/json", []byte(body))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", body, err, want)
 		}
 	}
 	for _, target := range []string{"/api/v1/none", "/api/v1/services/shop", "/api/v1/pods/shop/web"} {
-		if _, err := apitest.Described("GET", target, 200, "application/json", []byte(`{}`)); err == nil {
+		if _, err := described("GET", target, 200, "application/json", []byte(`{}`)); err == nil {
 			t.Errorf("%s is described", target)
 		}
 	}

@@ -23,11 +23,6 @@ func sortNames() []string {
 	return []string{"path", "pending", "received", "restarts", "failures", "busy"}
 }
 
-// actorFilters are the filter parameters of a list of actors, each with its values; nil = any.
-func actorFilters() map[string][]string {
-	return map[string][]string{"kind": nil, "state": nil, "under": nil}
-}
-
 // pageActors selects, orders and cuts a list of actors.
 func pageActors(all []api.Actor, q *listQuery) api.Page[api.Actor] {
 	kind, state, under := q.filters["kind"], q.filters["state"], strings.TrimSuffix(q.filters["under"], "/")
@@ -53,11 +48,6 @@ func pageActors(all []api.Actor, q *listQuery) api.Page[api.Actor] {
 // isUnder reports whether an actor is the given one or below it; "" is above all.
 func isUnder(path, under string) bool {
 	return under == "" || path == under || strings.HasPrefix(path, under+"/")
-}
-
-// serviceFilters are actorFilters for services.
-func serviceFilters() map[string][]string {
-	return map[string][]string{"served": api.Texts(api.ServedWords()), "state": api.Texts(api.ServiceStates()), "namespace": nil}
 }
 
 // pageServices selects and cuts a list of services.

@@ -90,14 +90,17 @@ func limitOf(values map[string]string) (int, error) {
 	return n, nil
 }
 
+// filters are the filter parameters of a list, each with its values; nil = any.
+type filters map[string][]string
+
 // parseList reads the query of a list with these orders and filters. A value that no item can have
 // is an error, because the client would believe that there is no such item.
-func parseList(raw string, orders []string, filters map[string][]string) (*listQuery, error) {
-	values, err := parameters(raw, append([]string{"limit", "cursor", "sort"}, slices.Sorted(maps.Keys(filters))...)...)
+func parseList(raw string, orders []string, by filters) (*listQuery, error) {
+	values, err := parameters(raw, append([]string{"limit", "cursor", "sort"}, slices.Sorted(maps.Keys(by))...)...)
 	if err != nil {
 		return nil, err
 	}
-	for name, known := range filters {
+	for name, known := range by {
 		if value := values[name]; value != "" && known != nil && !slices.Contains(known, value) {
 			return nil, fmt.Errorf("%w: %s %q is not one of %s", errQuery, name, value, strings.Join(known, ", "))
 		}

@@ -32,10 +32,10 @@ func newReader[T any](ending context.Context, timeout time.Duration, read func(c
 	return &reader[T]{read: read, ending: ending, timeout: timeout, turn: make(chan struct{}, 1)}
 }
 
-// get returns the last reading if it has the same key and has ended lately, or, for a fresh one, if
-// it began after the request arrived: a change that the client wants to see may be younger than
-// another one. Otherwise get reads. It returns an error if a reading of another key is too recent. A
-// reading outlives its client, because others wait for it.
+// get returns the last reading if it has the same key and has ended lately. A fresh one must have
+// begun after the request arrived, because the client wants to see a change that it has made.
+// Otherwise get reads; the reading outlives its client, because others wait for it. If a reading of
+// another key is too recent, get returns an error.
 func (r *reader[T]) get(ctx context.Context, key string, fresh bool) (none T, err error) {
 	arrived := time.Now()
 	select {

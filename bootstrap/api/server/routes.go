@@ -57,15 +57,17 @@ func (s *Server) handler(control bool) http.Handler {
 // resources are the resources of one listener by path.
 func (s *Server) resources(control bool) map[string]methods {
 	all := map[string]methods{
-		"/livez":   {http.MethodGet: s.livez},
-		"/readyz":  {http.MethodGet: s.readyz},
-		"/healthz": {http.MethodGet: s.healthz},
+		"/livez":  {http.MethodGet: s.livez},
+		"/readyz": {http.MethodGet: s.readyz},
 		"/api/v1/actors/{path...}": {
 			http.MethodGet: answer(s.actor(control)), http.MethodPost: guard{s, control}.only(s.command),
 		},
 	}
+	if s.cfg.Health != nil {
+		maps.Copy(all, map[string]methods{"/healthz": {http.MethodGet: s.cfg.Health.ServeHTTP}})
+	}
 	reads := map[string]get{
-		"actors":       listed(s.process.Actors, sortNames(), actorFilters(), pageActors),
+		"actors":       listed(s.process.Actors, sortNames(), filters{"kind": nil, "state": nil, "under": nil}, pageActors),
 		"dead-letters": plain(s.process.DeadLetters),
 		"tree":         s.tree,
 		"top":          s.top,
@@ -91,19 +93,20 @@ func (s *Server) resourcesOfAgent(control bool) map[string]methods {
 			http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
 		},
 		"/api/v1/external/{source...}": {
-			http.MethodGet: answer(s.external), http.MethodPut: changes.only(s.applyExternal), http.MethodDelete: changes.only(s.deleteExternal),
+			http.MethodGet: answer(s.external), http.MethodPut: changes.only(s.applyExternal), http.MethodDelete: changes.only(func(w http.ResponseWriter, r *http.Request) { s.changeExternal(w, r, nil, nil) }),
 		},
 		"/api/v1/pods/{namespace}/{name}/interface": {
-			http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(s.detachPod),
+			http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(func(w http.ResponseWriter, r *http.Request) { s.podInterface(w, r, "", nil) }),
 		},
 	}
 }
 
 // readsOfAgent are the further resources of an agent that cannot be changed.
 func (s *Server) readsOfAgent(control bool) map[string]get {
+	services := filters{"served": api.Texts(api.ServedWords()), "state": api.Texts(api.ServiceStates()), "namespace": nil}
 	return map[string]get{
 		"status":                               plain(s.backend.Status),
-		"services":                             listed(s.backend.Services, nil, serviceFilters(), pageServices),
+		"services":                             listed(s.backend.Services, nil, services, pageServices),
 		"services/{namespace}/{name}":          s.service,
 		"services/{namespace}/{name}/sessions": s.serviceSessions(control),
 		"events":                               s.events,

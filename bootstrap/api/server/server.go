@@ -24,10 +24,13 @@ type Config struct {
 	ControlSocket string
 	// Metrics answers /metrics; nil = 404.
 	Metrics http.Handler
+	// Health answers /healthz, as kube-proxy does: whether load balancers may use this node; nil =
+	// 404.
+	Health http.Handler
 	// Page answers / and all paths without a handler; nil = 404.
 	Page http.Handler
-	// Probed is called with the status of every answer of "livez", "readyz" and "healthz". It
-	// must not block; nil = no call.
+	// Probed is called with the status of every answer of "livez" and "readyz". It must not
+	// block; nil = no call.
 	Probed func(probe string, status int)
 	// AllowedHosts are the host names besides localhost at which the read-only listener
 	// answers: the name of the node and names from the configuration. IP addresses are always

@@ -88,9 +88,9 @@ func add(files *tar.Writer, name string, at time.Time, value any) error {
 	return err
 }
 
-// readArchive reads an archive; its nodes are ordered by name. It skips files with unknown names unread,
-// and refuses everything that Write does not write: files that are not regular, a file that is
-// there twice, a node under the name of another one, and sizes above the limits.
+// readArchive reads an archive; its nodes are ordered by name. It skips files with unknown names
+// unread, and refuses everything that writeArchive does not write: files that are not regular, a
+// file that is there twice, a node under the name of another one, and sizes above the limits.
 func readArchive(from io.Reader) (*dumpManifest, []*dumpedNode, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {

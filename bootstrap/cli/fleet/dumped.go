@@ -71,10 +71,6 @@ func (archivedAgent) Live() error { return nil }
 
 func (b archivedAgent) Readiness() api.Readiness { return b.node.Readiness }
 
-func (b archivedAgent) Node() api.NodeHealth {
-	return api.NodeHealth{Healthy: b.node.Readiness.Ready, Eligible: true}
-}
-
 func (b archivedAgent) Status(context.Context) (*api.NodeStatus, error) {
 	return have(b, "status", b.node.Stat)
 }

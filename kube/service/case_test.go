@@ -1,4 +1,4 @@
-package kubetest
+package service_test
 
 import (
 	"maps"
@@ -6,17 +6,15 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// World holds the normalised objects of a case after its steps so far. A problem of an object fails
-// the test. It belongs to the goroutine of the test.
-type World struct {
+// objects holds the normalised objects of a case after its steps so far. A problem of an object
+// fails the test. It belongs to the goroutine of the test.
+type objects struct {
 	// Node is this node, Config is the configuration of the agent.
 	Node   *messages.NodeContext
 	Config service.Config
@@ -26,10 +24,10 @@ type World struct {
 	slices   map[string]*messages.EndpointSlice
 }
 
-// NewWorld returns the world at the start of a case.
-func NewWorld(t testing.TB, c *Case) *World {
+// newObjects returns the objects at the start of a case.
+func newObjects(t testing.TB, c *kubetest.Case) *objects {
 	t.Helper()
-	w := &World{t: t, services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}}
+	w := &objects{t: t, services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}}
 	addresses, err := service.ParseNodePortAddresses(c.Config.NodePortAddresses)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +42,7 @@ func NewWorld(t testing.TB, c *Case) *World {
 }
 
 // Do makes the changes of a step.
-func (w *World) Do(s *Step) {
+func (w *objects) Do(s *kubetest.Step) {
 	w.t.Helper()
 	w.apply(&s.Apply)
 	for _, key := range s.Delete.Services {
@@ -66,7 +64,7 @@ func (w *World) Do(s *Step) {
 
 // Inputs groups the objects by service, as a source does. The slices of a service are ordered by
 // name.
-func (w *World) Inputs() map[string]*messages.ServiceInput {
+func (w *objects) Inputs() map[string]*messages.ServiceInput {
 	inputs := map[string]*messages.ServiceInput{}
 	of := func(key string) *messages.ServiceInput {
 		if inputs[key] == nil {
@@ -87,7 +85,7 @@ func (w *World) Inputs() map[string]*messages.ServiceInput {
 }
 
 // apply creates or replaces objects.
-func (w *World) apply(objects *Objects) {
+func (w *objects) apply(objects *kubetest.Objects) {
 	w.t.Helper()
 	for _, object := range objects.Services {
 		s, problems := normalize.Service("case", object)
@@ -106,7 +104,7 @@ func (w *World) apply(objects *Objects) {
 }
 
 // setNode replaces the node.
-func (w *World) setNode(n *Node) {
+func (w *objects) setNode(n *kubetest.Node) {
 	w.t.Helper()
 	node, problems := normalize.Node("case", n.Object())
 	if len(problems) > 0 || node == nil {
@@ -118,7 +116,7 @@ func (w *World) setNode(n *Node) {
 	w.Node = &messages.NodeContext{Node: node, Addresses: n.Addresses}
 }
 
-func (w *World) prefixes(texts []string) (list []netip.Prefix) {
+func (w *objects) prefixes(texts []string) (list []netip.Prefix) {
 	w.t.Helper()
 	for _, text := range texts {
 		prefix, err := normalize.ParsePrefix(text)
@@ -128,13 +126,4 @@ func (w *World) prefixes(texts []string) (list []netip.Prefix) {
 		list = append(list, prefix)
 	}
 	return list
-}
-
-// Object returns the Node object of the node.
-func (n *Node) Object() *corev1.Node {
-	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
-	for _, a := range n.Addresses {
-		out.Status.Addresses = append(out.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package apitest
+package server_test
 
 import (
 	"encoding/json"
@@ -16,20 +16,17 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// object is a JSON object.
-type object = map[string]any
-
-var described = sync.OnceValue(func() (document object) {
+var openAPI = sync.OnceValue(func() (document object) {
 	if err := json.Unmarshal(api.OpenAPI(), &document); err != nil {
 		panic("openapi.json: " + err.Error())
 	}
 	return document
 })
 
-// Described compares an answer with the OpenAPI document: its status, its type of content and its
+// described compares an answer with the OpenAPI document: its status, its type of content and its
 // body. A field of the body without a description is an error. It returns the path of the
 // operation.
-func Described(method, target string, code int, contentType string, body []byte) (path string, err error) {
+func described(method, target string, code int, contentType string, body []byte) (path string, err error) {
 	u, err := url.Parse(target)
 	if err != nil {
 		return "", err
@@ -70,7 +67,7 @@ func Described(method, target string, code int, contentType string, body []byte)
 // operationsOf returns the path of the document that fits a path of a request best: the one with
 // the fewest parameters.
 func operationsOf(requested string) (best string, operations object) {
-	paths := described()["paths"].(object)
+	paths := openAPI()["paths"].(object)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		pattern := regexp.QuoteMeta(path)
 		for name, parameter := range map[string]string{"path": "[^:]+?", "source": ".+", "namespace": "[^/]+", "name": "[^/]+", "verb": "[a-z]+"} {
@@ -92,7 +89,7 @@ func resolve(o object) object {
 	if !ok {
 		return o
 	}
-	at := described()
+	at := openAPI()
 	for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		at = at[part].(object)
 	}
