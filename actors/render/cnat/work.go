@@ -66,14 +66,8 @@ func (a *adapter) Work(steps []render.Chosen[rule.Key]) render.Work[rule.Key] {
 			}
 		}
 	}
-	return render.Batch(slices.Concat(settings, replaced, put, gone, detach), cnat.Apply, result)
-}
-
-func result(d *cnat.OpResult) render.Result[rule.Key] {
-	return render.Result[rule.Key]{
-		Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
-		Idle: d.Messages == 0 && d.Err == nil,
-	}
+	ops := slices.Concat(settings, replaced, put, gone, detach)
+	return render.Batch(ops, cnat.Apply, func(op cnat.Op) (rule.Key, bool) { return op.Key, !op.OnRow() })
 }
 
 // Record satisfies render.Kind.

@@ -11,6 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_neighbor"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -56,21 +57,14 @@ func (op Op) Request() *ip_neighbor.IPNeighborAddDel {
 	return &ip_neighbor.IPNeighborAddDel{IsAdd: op.Add, Neighbor: n}
 }
 
-// OpResult is the outcome of an operation.
-type OpResult struct {
-	Op  Op
-	Err error
-}
-
 // Apply carries out operations, and returns a result for each.
-func Apply(ctx context.Context, vpp link.Caller, ops []Op) (results []OpResult) {
-	var requests []api.Message
-	for _, op := range ops {
-		requests = append(requests, op.Request())
-	}
-	answers, _ := vpp.Do(ctx, requests)
+func Apply(ctx context.Context, vpp link.Caller, ops []Op) []batch.Result[Op] {
+	results := make([]batch.Result[Op], len(ops))
 	for i, op := range ops {
-		results = append(results, OpResult{op, answers[i].Err})
+		results[i].Op = op
 	}
+	batch.Send(ctx, vpp, results, func(i int) []api.Message { return []api.Message{ops[i].Request()} }, func(r *batch.Result[Op], answer link.Result) {
+		r.Add(answer.Err, func(int32) (error, bool) { return batch.ErrRejected, false })
+	})
 	return results
 }

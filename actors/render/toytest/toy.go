@@ -119,11 +119,7 @@ func (a *toy) Work(steps []render.Chosen[netip.Addr]) render.Work[netip.Addr] {
 	for _, s := range steps {
 		ops = render.Unboxed(ops, s.Ops)
 	}
-	return render.Batch(ops, Apply, result)
-}
-
-func result(d *OpResult) render.Result[netip.Addr] {
-	return render.Result[netip.Addr]{Object: d.Op.Addr, Setting: d.Op.Addr == Marker, Err: d.Err, Op: d.Op}
+	return render.Batch(ops, Apply, func(op Op) (netip.Addr, bool) { return op.Addr, op.Addr == Marker })
 }
 
 func (a *toy) Record(results []render.Result[netip.Addr]) {
