@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/audit"
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/actors/health"
@@ -66,8 +65,8 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Backoff, time.Second)
 	set(&t.Rediscover, time.Minute)
 	set(&t.RediscoverSoon, time.Second)
-	set(&t.DriftCheck, audit.DefaultMost)
-	set(&t.DriftCheckLeast, audit.DefaultLeast)
+	set(&t.DriftCheck, render.DriftCheckMost)
+	set(&t.DriftCheckLeast, render.DriftCheckLeast)
 	set(&t.Staleness, time.Minute)
 	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)

@@ -7,7 +7,7 @@
 //	interfaces   frontends and backends, derived from VPP; interfaces of pods by command
 //	external     configuration from outside of Kubernetes, in layers
 //	sessions     the table of NAT sessions
-//	link, audit  the connection to VPP; the schedule of drift checks
+//	link         the connection to VPP
 //	health       readiness and escalation
 //	status       journal, introspection, what is published outside of the process
 //	command      commands as transactions

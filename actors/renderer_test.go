@@ -42,7 +42,7 @@ func neighbours(w *actorstest.World) []string {
 func TestRendererIsOneLine(t *testing.T) {
 	actorstest.Simulate(t, 1, actorstest.Config{Tree: actors.TreeWithToy}, func(w *actorstest.World) {
 		group := actors.TreeWithToy(w.Deps).Children[3].Spec.Children
-		if at := len(w.Deps.Renderers()) + 2; group[at].Name != toytest.Name || group[at+1].Name != "audit" {
+		if at := len(w.Deps.Renderers()) + 2; group[at].Name != toytest.Name || group[at+1].Name != "upkeep" {
 			t.Errorf("the toy is not the last renderer: %v", group)
 		}
 		await := func(what string, services int, want ...string) {

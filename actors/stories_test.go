@@ -115,7 +115,7 @@ func TestDeadRoutesRendererWritesNothing(t *testing.T) {
 func TestDeadActorsWriteNothing(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	for _, path := range []string{
-		address.Registry, address.Nodes, address.Services, address.Interfaces, address.Link, address.Audit,
+		address.Registry, address.Nodes, address.Services, address.Interfaces, address.Link,
 		address.Journal, address.Introspect, address.Healer,
 	} {
 		undisturbed(w, func() { w.Kill(path) })

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/audit"
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/actors/health"
@@ -116,7 +115,6 @@ type tree struct {
 	renderer   *render.Config
 	link       *link.Config
 	interfaces *interfaces.Config
-	audit      *audit.Config
 	sessions   *sessions.Config
 	desired    *desired.Config
 	external   *external.Config
@@ -136,7 +134,6 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 	for _, r := range all {
 		dataplane = append(dataplane, t.child(r.name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
-	dataplane = append(dataplane, t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }))
 	upkeep := []runtime.Child{
 		t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
 	}
@@ -192,8 +189,8 @@ func newTree(d *Deps, all []renderer) *tree {
 	t := &tree{Deps: d, names: names(all, func(renderer) bool { return true })}
 	roleGivers := names(all, func(r renderer) bool { return r.givesRoles })
 	t.renderer = &render.Config{
-		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
-		HeapReserve: d.HeapReserve, Heap: d.Heap,
+		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff,
+		DriftCheckLeast: timing.DriftCheckLeast, DriftCheckMost: timing.DriftCheck, DriftCheckOverdue: timing.DriftCheck, HeapReserve: d.HeapReserve, Heap: d.Heap,
 	}
 	t.link = &link.Config{
 		Link: d.Link, Runs: runtime.NewExclusive(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect, address.Sessions),
@@ -205,7 +202,6 @@ func newTree(d *Deps, all []renderer) *tree {
 		Receivers:  t.withRenderers(address.Nodes, address.Registry, address.Introspect),
 		Rediscover: timing.Rediscover, RediscoverSoon: timing.RediscoverSoon, Command: timing.Command, OtherProtocols: d.OtherProtocols,
 	}
-	t.audit = &audit.Config{Renderers: t.names, Least: timing.DriftCheckLeast, Most: timing.DriftCheck}
 	housekeeping := d.Sessions
 	housekeeping.Min = max(housekeeping.Min, d.NAT44.SessionLimit)
 	t.sessions = &sessions.Config{

@@ -1162,7 +1162,7 @@ func (x *State) GetJson() string {
 	return ""
 }
 
-// healer, audit, API -> renderer: read VPP again and repair the differences.
+// healer, API -> renderer: read VPP again and repair the differences.
 type Verify struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1216,7 +1216,7 @@ func (x *Verify) GetRoutine() bool {
 	return false
 }
 
-// renderer -> introspection, audit: VPP was read and compared. Introspection gets it again when the
+// renderer -> introspection: VPP was read and compared. Introspection gets it again when the
 // differences are repaired.
 type Verified struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`

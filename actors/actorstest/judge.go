@@ -94,7 +94,7 @@ func (w *World) wrongStatuses() (wrong []string) {
 // wrongActors finds actors that are left over, missing, or not able to work.
 func (w *World) wrongActors() (wrong []string) {
 	want := []string{
-		address.RootName, address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces, address.Audit,
+		address.RootName, address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces,
 		address.World, address.Registry, address.Nodes, address.Services, address.Supervisor(address.Sessions), address.Sessions,
 	}
 	if w.Deps.CNAT == nil || !w.Deps.CNAT.IPv4 {

@@ -21,7 +21,6 @@ const (
 	Dataplane  = "agent/dataplane"
 	Link       = "agent/dataplane/link"
 	Interfaces = "agent/dataplane/interfaces"
-	Audit      = "agent/dataplane/audit"
 	Sessions   = "agent/dataplane/upkeep/sessions"
 	World      = "agent/world"
 	Registry   = "agent/world/registry"

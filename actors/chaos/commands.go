@@ -39,9 +39,9 @@ func (o commander) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// wrap makes the audit actor the client of commands.
+// wrap makes the sessions actor the client of commands.
 func (w *world) wrap(kind string, b runtime.Behaviour) runtime.Behaviour {
-	if kind == "audit" {
+	if kind == "sessions" {
 		return commander{b, w.commands}
 	}
 	return b
@@ -61,7 +61,7 @@ func (w *world) command(r *rand.Rand) {
 	default:
 		cmd = &interfaces.Attach{Pod: pod, Interface: podName(n)}
 	}
-	if box, found := w.sys.Mailbox(address.Audit); found {
+	if box, found := w.sys.Mailbox(address.Sessions); found {
 		w.injector.count("command sent")
 		box.PostUserMessage(&request{cmd})
 	}

@@ -307,7 +307,7 @@ func TestExternalLeftoversWait(t *testing.T) {
 		}
 	}
 	path := address.Renderer("nat44")
-	driver := &render.Config{VPP: stream, Observer: report.None{}, Tick: 900 * time.Millisecond, Backoff: time.Second, DriftCheckOverdue: time.Minute}
+	driver := &render.Config{VPP: stream, Observer: report.None{}, Tick: 900 * time.Millisecond, Backoff: time.Second, DriftCheckLeast: time.Hour, DriftCheckMost: time.Hour, DriftCheckOverdue: time.Minute}
 	s.Start(path, probe.Actors{path: func() runtime.Behaviour { return render.New(driver, rows.New(config)) }})
 	s.Tell(
 		&messages.LinkState{Up: true, Boot: stream.Boot(), Session: 1}, &messages.InterfaceSet{Generation: 1, Complete: true, Boot: stream.Boot()},

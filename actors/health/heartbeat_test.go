@@ -44,11 +44,11 @@ func TestEveryPartHasAHeartbeat(t *testing.T) {
 			return func() runtime.Behaviour { return interfaces.New(config) }
 		},
 		"nat44": func(s *probe.Stage) func() runtime.Behaviour {
-			config := &render.Config{VPP: s.VPP(), Observer: report.None{}, Tick: time.Second, Backoff: time.Second}
+			config := &render.Config{VPP: s.VPP(), Observer: report.None{}, Tick: time.Second, Backoff: time.Second, DriftCheckLeast: time.Hour, DriftCheckMost: time.Hour}
 			return func() runtime.Behaviour { return render.New(config, nat44.New(rows.Config{})) }
 		},
 		"routes": func(s *probe.Stage) func() runtime.Behaviour {
-			config := &render.Config{VPP: s.VPP(), Observer: report.None{}, Tick: time.Second, Backoff: time.Second}
+			config := &render.Config{VPP: s.VPP(), Observer: report.None{}, Tick: time.Second, Backoff: time.Second, DriftCheckLeast: time.Hour, DriftCheckMost: time.Hour}
 			return func() runtime.Behaviour { return render.New(config, routes.New(routes.Config{})) }
 		},
 		"sessions": func(s *probe.Stage) func() runtime.Behaviour {

@@ -35,6 +35,10 @@ type connection struct {
 	reread        time.Time // no read for verify begins before
 	driftCheckDue time.Time // since when a drift check is due; zero = none is
 
+	// Schedule of the drift checks: changed by checkAfter and rest.
+	took   time.Duration // of the last reading
+	cancel func()        // of the timer of the next check
+
 	// Refused settings and reads: changed by refuse and accepted, and by linkChanged.
 	refused     error     // the last refusal; nil = VPP accepted the last settings and read
 	refusals    int       // how often in a row
@@ -95,6 +99,36 @@ func (n *connection) ask(m *messages.Verify, now time.Time) {
 	case n.driftCheckDue.IsZero():
 		n.driftCheckDue = now
 	}
+}
+
+// checkAfter schedules the next drift check and replaces the earlier time. VPP does not report
+// changes by other programs.
+func (n *connection) checkAfter(c *runtime.Context, d time.Duration) {
+	if n.cancel != nil {
+		n.cancel()
+	}
+	n.cancel = c.After(d, &messages.Verify{Routine: true})
+}
+
+// DriftCheckLeast and DriftCheckMost bound the time between two drift checks unless a configuration
+// says otherwise.
+const DriftCheckLeast, DriftCheckMost = 45 * time.Second, time.Minute
+
+// A reading may take one share-th of the time, because VPP answers under a barrier that stops its
+// workers. The first overhead of it does not count: the requests travel that long, one after the
+// other, while VPP 25.10 with next to no rows is busy for a fraction of it.
+const (
+	share    = 1000
+	overhead = time.Millisecond
+)
+
+// rest returns the time between a reading and the next drift check. It depends on the shorter one
+// of the last two readings: a longer one has waited for something else than VPP, for example a
+// processor.
+func (n *connection) rest(took time.Duration) time.Duration {
+	cost := min(took, n.took) - overhead
+	n.took = took
+	return min(max(share*cost, n.config.DriftCheckLeast), n.config.DriftCheckMost)
 }
 
 // reading returns why VPP is being read, and clears the reasons.

@@ -84,6 +84,47 @@ func TestConnectionLetsADriftCheckWait(t *testing.T) {
 	}
 }
 
+// TestDriftCheckSchedule: reading takes a thousandth of the time, within the bounds.
+func TestDriftCheckSchedule(t *testing.T) {
+	ms := func(all ...float64) (took []time.Duration) {
+		for _, one := range all {
+			took = append(took, time.Duration(one*float64(time.Millisecond)))
+		}
+		return took
+	}
+	const least, most = 450 * time.Millisecond, time.Minute
+	for _, c := range []struct {
+		least, most time.Duration
+		took        []time.Duration // by the readings so far
+		want        time.Duration   // until the next one
+	}{
+		{least, most, ms(0, 0), least},
+		{least, most, ms(0.6, 0.6), least},                   // a hundred rows
+		{least, most, ms(2.2, 2.2), 1200 * time.Millisecond}, // a thousand
+		{least, most, ms(33, 33), 32 * time.Second},          // ten thousand
+		{least, most, ms(33), least},                         // once may be by chance
+		{least, most, ms(5000, 5000), most},
+		{least, most, ms(0.6, 44), least}, // the second one has waited for something else
+		{least, most, ms(44, 0.6), least},
+		{least, most, ms(0.6, 44, 33), 32 * time.Second}, // twice is not by chance
+		{10 * time.Second, most, ms(1, 1), 10 * time.Second},
+		{time.Hour, most, ms(1, 1), most}, // no longer than what is promised
+		{least, 200 * time.Millisecond, ms(1, 1), 200 * time.Millisecond},
+		{least, time.Hour, ms(5000, 5000), time.Hour},
+		{45 * time.Second, most, ms(48, 48), 47 * time.Second},
+		{least, most, ms(-1000, -1000), least}, // no clock does that
+	} {
+		k := connection{config: &Config{DriftCheckLeast: c.least, DriftCheckMost: c.most}}
+		var got time.Duration
+		for _, took := range c.took {
+			got = k.rest(took)
+		}
+		if got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // TestOutcomeSumsUp: what the results of a batch come to.
 func TestOutcomeSumsUp(t *testing.T) {
 	refused, skipped := retval("m", -1), fmt.Errorf("%w: one before it", link.ErrSkipped)

@@ -101,6 +101,7 @@ func (d *Driver[K]) Start(c *runtime.Context) {
 	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.name})
 	d.askSiblings(c)
 	d.health.Start(c)
+	d.connection.checkAfter(c, d.config.DriftCheckLeast)
 	d.report(c)
 	c.Ready()
 }
@@ -139,7 +140,9 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	case *messages.InterfaceSet:
 		d.interfaces(c, m)
 	case *messages.Verify:
-		d.connection.ask(m, c.Now())
+		if d.connection.ask(m, c.Now()); m.GetRoutine() {
+			d.connection.checkAfter(c, d.config.DriftCheckMost) // unless VPP is read before
+		}
 	case *messages.Resync: // an earlier sibling has a new incarnation
 		d.askSiblings(c)
 	case *readDone:
@@ -311,8 +314,9 @@ type Config struct {
 	Heap func() Heap
 	// Granted counts the bytes of VPP's heap that all renderers have granted to rows.
 	Granted atomic.Int64
-	// DriftCheckOverdue is how long a drift check waits for work to end.
-	DriftCheckOverdue time.Duration
+	// DriftCheckLeast and DriftCheckMost bound the time between two drift checks, and
+	// DriftCheckOverdue is how long one waits for work to end.
+	DriftCheckLeast, DriftCheckMost, DriftCheckOverdue time.Duration
 }
 
 // backoff is the delay after refusals of objects and settings: up to 30 s, a fifth longer or

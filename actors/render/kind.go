@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/batch"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/owned"
@@ -116,10 +117,7 @@ type Step struct {
 }
 
 // Op is an operation of a package below vpp/.
-type Op interface {
-	// Describe returns the operation, and why it is carried out, in one line.
-	Describe() string
-}
+type Op = batch.Op
 
 // Boxed are the operations for a Step.
 func Boxed[O Op](ops []O) []Op {
@@ -192,17 +190,18 @@ type Mail interface {
 // Work is a batch for VPP: it is carried out in a goroutine, and returns one result per operation.
 type Work[K Key] func(ctx context.Context, vpp link.Caller) []Result[K]
 
-// Batch returns a Work in which do carries out the operations, with a result for each; nil = no
-// operations.
-func Batch[K Key, O, D any](ops []O, do func(context.Context, link.Caller, []O) []D, result func(*D) Result[K]) Work[K] {
+// Batch returns a Work in which do carries out the operations; nil = there are none. about returns
+// the object of an operation, or that it is about settings.
+func Batch[K Key, O Op](ops []O, do func(context.Context, link.Caller, []O) []batch.Result[O], about func(O) (object K, setting bool)) Work[K] {
 	if len(ops) == 0 {
 		return nil
 	}
 	return func(ctx context.Context, vpp link.Caller) []Result[K] {
 		done := do(ctx, vpp, ops)
 		results := make([]Result[K], len(done))
-		for i := range done {
-			results[i] = result(&done[i])
+		for i, d := range done {
+			results[i] = Result[K]{Op: d.Op, Err: d.Err, Unknown: d.Unknown, Idle: d.Messages == 0 && d.Err == nil && !d.Unknown}
+			results[i].Object, results[i].Setting = about(d.Op)
 		}
 		return results
 	}
@@ -293,17 +292,15 @@ const unknown = "kept, owner unknown: "
 func (r *Removal) Keep(object string) { r.Kept = append(r.Kept, unknown+object) }
 
 // CarryOut records operations and applies them, unless the removal is a dry run.
-func CarryOut[O fmt.Stringer, D interface{ Failure() error }](
-	ctx context.Context, vpp link.Caller, r *Removal, ops []O, apply func(context.Context, link.Caller, []O) []D,
-) (err error) {
+func CarryOut[O Op](ctx context.Context, vpp link.Caller, r *Removal, ops []O, apply func(context.Context, link.Caller, []O) []batch.Result[O]) (err error) {
 	for _, op := range ops {
-		r.Said = append(r.Said, op.String())
+		r.Said = append(r.Said, op.Describe())
 	}
 	if r.DryRun || len(ops) == 0 {
 		return nil
 	}
 	for _, done := range apply(ctx, vpp, ops) {
-		err = errors.Join(err, done.Failure())
+		err = errors.Join(err, done.Err)
 	}
 	return err
 }

@@ -80,16 +80,16 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 			Text: fmt.Sprintf("VPP read (%s): %s, %d differ", m.exchange.reason, d.kind.State().Summary(), differences),
 		})
 	}
+	took := c.Now().Sub(m.exchange.began)
+	d.connection.checkAfter(c, d.connection.rest(took))
 	verified := &messages.Verified{
 		Renderer: d.name, Epoch: c.Incarnation(), Differences: uint32(differences), Reason: m.exchange.reason,
-		Began: m.exchange.began.UnixNano(), Took: int64(c.Now().Sub(m.exchange.began)),
+		Began: m.exchange.began.UnixNano(), Took: int64(took),
 	}
 	if differences > 0 {
 		d.connection.repair = proto.CloneOf(verified)
 	}
-	for _, path := range []string{address.Introspect, address.Audit} {
-		c.Send(c.PID(path), verified)
-	}
+	c.Send(c.PID(address.Introspect), verified)
 	if !known || d.warned() {
 		d.answerAll(c)
 		return

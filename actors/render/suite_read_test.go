@@ -296,14 +296,39 @@ func TestDriverChecksForDriftWhenAsked(t *testing.T) {
 		if writes != 0 || reads != 5 || s.routine != 5 || len(s.Events()) != 0 {
 			s.Errorf("%d writes, %d reads, %d of them routine, recorded %v", writes, reads, s.routine, s.Events())
 		}
-		if n := len(probe.All[*messages.Verified](s, address.Audit)); n != 5 {
-			s.Errorf("told the audit actor %d times", n)
-		}
 		s.outside(s.remove, "10.0.0.1")
 		s.Tell(&messages.Verify{Reason: "drift check", Routine: true})
 		s.expect("repaired", "10.0.0.1")
-		if found := probe.Latest[*messages.Verified](s, address.Audit); found.GetDifferences() != 1 || len(s.Events()) == 0 {
+		if found := probe.Latest[*messages.Verified](s, address.Introspect); found.GetDifferences() != 1 || len(s.Events()) == 0 {
 			s.Errorf("found %v, recorded %v", found, s.Events())
+		}
+	})
+}
+
+// TestDriverSchedulesDriftChecks: after every reading, whatever it was for, the next check comes
+// when the least time is over. A restart brings no check at once, and takes none away.
+func TestDriverSchedulesDriftChecks(t *testing.T) {
+	each(t, func(s *scene) {
+		s.Config.DriftCheckLeast, s.Config.DriftCheckMost = 45*time.Second, time.Minute
+		s.Kill()
+		s.Connected()
+		s.Found(2)
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.0.0.1")
+		for i, step := range []struct {
+			after  time.Duration
+			checks int
+		}{{44 * time.Second, 0}, {time.Second, 1}, {44 * time.Second, 1}, {time.Second, 2}, {450 * time.Second, 12}} {
+			if s.Run(step.after); s.routine != step.checks {
+				s.Errorf("step %d: %d checks, want %d", i, s.routine, step.checks)
+			}
+		}
+		for range 3 {
+			s.Run(30 * time.Second)
+			s.Tell(&messages.Verify{Reason: "healer"})
+		}
+		if s.Run(44 * time.Second); s.routine != 12 {
+			s.Errorf("%d checks although VPP was read before each was due", s.routine)
 		}
 	})
 }

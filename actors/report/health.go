@@ -1,3 +1,8 @@
+// Package report has the reports of actors: events for the journal, health for the healer, numbers
+// for metrics.
+//
+// Every function sends messages or calls an Observer and never blocks. A Health value belongs to
+// the actor that embeds it.
 package report
 
 import (
@@ -97,4 +102,107 @@ const FromMirror = "the services are those of the local mirror"
 func Event(c *runtime.Context, e *messages.Event) {
 	e.Actor = c.Path()
 	c.Send(c.PID(address.Journal), e)
+}
+
+// Observer counts for metrics. Its methods are called from actors and must not block.
+type Observer interface {
+	// Synced is called when a renderer has brought changes into VPP. took is the time from the
+	// first to the last message to VPP. full says that the pass followed a read of VPP.
+	Synced(renderer string, took time.Duration, full bool)
+	// Programmed is called once per change of an EndpointSlice that reached VPP.
+	Programmed(p Programming)
+	// Operations is called with the outcome of operations on VPP.
+	Operations(renderer string, succeeded, failed, unknown int)
+	// Healed is called when steps of the escalation were taken for a part. step is "key",
+	// "object", "downstream", "full", "subtree" or "exit", n is how often.
+	Healed(part, step string, n int)
+	// Drifted is called with the number of objects that were modified outside of the agent.
+	Drifted(renderer string, n int)
+	// Memory is called with the size and the free part of VPP's main heap, in bytes; total 0 =
+	// unknown. waiting is the number of objects for which VPP has no memory.
+	Memory(renderer string, total, free, waiting int)
+	// InputErrors is called with the number of problems in the input of all services, whenever
+	// it changes.
+	InputErrors(n int)
+}
+
+// Programming is a change of an EndpointSlice that has reached VPP.
+type Programming struct {
+	// Latency is the time since Kubernetes stamped the change. The clocks of two machines may
+	// make it negative.
+	Latency time.Duration
+	// IPv6 is the family of the slice.
+	IPv6 bool
+	// Cause is the ID of the change in the journal.
+	Cause uint64
+}
+
+// None is the Observer that counts nothing.
+type None struct{}
+
+// Synced satisfies Observer.
+func (None) Synced(string, time.Duration, bool) {}
+
+// Programmed satisfies Observer.
+func (None) Programmed(Programming) {}
+
+// Operations satisfies Observer.
+func (None) Operations(string, int, int, int) {}
+
+// Healed satisfies Observer.
+func (None) Healed(string, string, int) {}
+
+// Drifted satisfies Observer.
+func (None) Drifted(string, int) {}
+
+// InputErrors satisfies Observer.
+func (None) InputErrors(int) {}
+
+// Memory satisfies Observer.
+func (None) Memory(string, int, int, int) {}
+
+// Step is one step of the escalation. Each step costs more than the one before and is taken when
+// that did not help.
+type Step uint8
+
+const (
+	// StepKey: what VPP refused is tried again, 1 s x 2^n apart with jitter.
+	StepKey Step = iota
+	// StepObject: VPP is read because it refuses one object again and again; the belief about
+	// the object may be wrong.
+	StepObject
+	// StepDownstream: VPP is read and compared as a whole.
+	StepDownstream
+	// StepFull: the desired state is read anew as well, and a new incarnation of the part
+	// computes everything again.
+	StepFull
+	// StepSubtree: the part is restarted together with its siblings, the connection to VPP
+	// included.
+	StepSubtree
+	// StepExit: the process ends and Kubernetes starts it again; VPP goes on forwarding.
+	StepExit
+	// NoStep: no step is due.
+	NoStep
+)
+
+// String is the word for metrics, the API and the journal.
+func (s Step) String() string {
+	return [...]string{"key", "object", "downstream", "full", "subtree", "exit", "none"}[s]
+}
+
+// Healed tells the healer that a part has taken one of the first two steps by itself.
+type Healed struct {
+	// Part is the name of the part.
+	Part string
+	// Step is StepKey or StepObject.
+	Step Step
+	// N is how often.
+	N int
+}
+
+// TookStep sends Healed to the healer, unless n is 0.
+func TookStep(c *runtime.Context, part string, s Step, n int) {
+	if n > 0 {
+		c.Send(c.PID(address.Healer), &Healed{part, s, n})
+	}
 }

@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/audit"
+	"github.com/troupe-vpp/troupe/actors/render"
 )
 
 // Defaults returns a new configuration with every default. Only the node name is missing.
@@ -55,7 +55,7 @@ func Defaults() *Agent {
 		},
 		Mirror: Mirror{Grace: seconds(5), ConfirmEmpty: seconds(600)},
 		Healing: Healing{
-			DriftCheckInterval: Duration(audit.DefaultMost), DriftCheckLeast: Duration(audit.DefaultLeast),
+			DriftCheckInterval: Duration(render.DriftCheckMost), DriftCheckLeast: Duration(render.DriftCheckLeast),
 			RediscoverInterval: seconds(60), Backoff: seconds(1), Patience: seconds(30),
 		},
 		API: API{

@@ -1,3 +1,6 @@
+// Package batch is the part that the appliers of vpp/nat44, vpp/cnat, vpp/routes and vpp/acl share:
+// they send the messages of operations in one batch and return an Outcome for each operation. It
+// keeps no state, and functions may be called from any goroutine.
 package batch
 
 import (
@@ -27,8 +30,11 @@ type Outcome struct {
 	Messages int
 }
 
+// Op is an operation. Describe returns it, and why it is carried out, in one line.
+type Op interface{ Describe() string }
+
 // Result is the outcome of one operation.
-type Result[O interface{ Describe() string }] struct {
+type Result[O Op] struct {
 	// Op is the operation, with what VPP or the package has filled in: ids, indices, sources.
 	Op O
 	Outcome
@@ -50,9 +56,6 @@ func (r *Result[O]) Add(answer error, meaning func(retval int32) (error, bool)) 
 	}
 }
 
-// Failure is Err.
-func (o Outcome) Failure() error { return o.Err }
-
 // Count counts a message with this result unless it was not handed to VPP; err may be nil.
 func (o *Outcome) Count(err error) {
 	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
@@ -63,7 +66,7 @@ func (o *Outcome) Count(err error) {
 // Classify says what the error of a message means for its operation: err, nil = the goal of the
 // operation is reached, and whether VPP may hold something else than the State. meaning says it for
 // a return value.
-func Classify(op interface{ Describe() string }, answer error, meaning func(retval int32) (error, bool)) (err error, unknown bool) {
+func Classify(op Op, answer error, meaning func(retval int32) (error, bool)) (err error, unknown bool) {
 	if answer == nil {
 		return nil, false
 	}
@@ -87,7 +90,7 @@ func Name[V ~uint8](names []string, verb V) string {
 
 // NotSent enters into the operations without an error that a read before them failed. Nothing was
 // changed, so the class of that error must not make their outcome unknown.
-func NotSent[O interface{ Describe() string }](results []Result[O], err error) {
+func NotSent[O Op](results []Result[O], err error) {
 	for i := range results {
 		results[i].Fail(fmt.Errorf("%w: %v", link.ErrNotSent, err))
 	}
@@ -95,7 +98,7 @@ func NotSent[O interface{ Describe() string }](results []Result[O], err error) {
 
 // Send sends the messages of the operations without an error in one batch, so that the round trips
 // do not depend on their number. answered enters each answer, in the order of the messages.
-func Send[O interface{ Describe() string }](ctx context.Context, c link.Caller, results []Result[O],
+func Send[O Op](ctx context.Context, c link.Caller, results []Result[O],
 	messages func(i int) []api.Message, answered func(*Result[O], link.Result),
 ) {
 	var all []api.Message

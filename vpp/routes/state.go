@@ -1,9 +1,12 @@
 package routes
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Place identifies one of our routes: VPP keeps an entry per source for each prefix.
@@ -102,3 +105,91 @@ func (s *State) Record(op Op) {
 		delete(s.Routes, Place{op.Prefix, op.Source})
 	}
 }
+
+// Diff returns the least operations that turn our source and routes in VPP into the wanted ones:
+// the source, then routes that are missing or different, ordered by prefix, then what is not needed
+// any more. Unwanted routes are deleted only when sweep is true, that is when every service has
+// rendered; a route that is wanted under another source is moved in any case. Equal arguments give
+// equal results; a state that is as wanted gives none.
+func Diff(have *State, want Want, sweep bool) []Op {
+	changed := missing(have, want)
+	var ops []Op
+	if len(changed) > 0 && have.Source == noSource {
+		ops = append(ops, Op{Verb: Register})
+	}
+	for _, prefix := range changed {
+		ops = append(ops, Op{Verb: Add, Source: have.Source, Prefix: prefix, Route: want[prefix]})
+	}
+	for _, place := range unwanted(have, want, sweep) {
+		ops = append(ops, Op{Verb: Delete, Source: place.Source, Prefix: place.Prefix})
+	}
+	return ops
+}
+
+// missing returns, in order, the prefixes whose route is missing or differs.
+func missing(have *State, want Want) (changed []netip.Prefix) {
+	for prefix, route := range want {
+		if have.Source == noSource || have.Routes[Place{prefix, have.Source}] != route.Kind {
+			changed = append(changed, prefix)
+		}
+	}
+	slices.SortFunc(changed, comparePrefix)
+	return changed
+}
+
+// unwanted returns the routes to delete, ordered.
+func unwanted(have *State, want Want, sweep bool) []Place {
+	var gone []Place
+	for place := range have.Routes {
+		if _, wanted := want[place.Prefix]; wanted && have.Source != place.Source || !wanted && sweep {
+			gone = append(gone, place)
+		}
+	}
+	slices.SortFunc(gone, func(a, b Place) int {
+		return cmp.Or(comparePrefix(a.Prefix, b.Prefix), cmp.Compare(a.Source, b.Source))
+	})
+	return gone
+}
+
+// Resolve returns the route that a prefix should have, and whether it has any, from the claims of
+// the services: the strongest claim counts (Stance), and on a cluster IP only the claim of its
+// service. It is pure.
+func Resolve(prefix netip.Prefix, claims []Claim, ground rule.Ground) (Route, bool) {
+	all := Claim{External: true}
+	for _, claim := range claims {
+		all = all.merge(claim)
+	}
+	route := Route{External: all.External}
+	switch {
+	case all.Stance == Network:
+		return Route{Kind: Reject}, true
+	case ground.Hosts[prefix.Addr()], all.External && !ground.Routable(prefix.Addr()):
+		return Route{}, false
+	case all.Stance == Spare, all.Stance == Refuse:
+		route.Kind = Reject
+	case all.Stance == Ignore:
+		route.Kind = Drop
+	default:
+		return Route{}, false
+	}
+	return route, true
+}
+
+// Networks returns the claims on networks that are refused as a whole, the service CIDRs. Networks
+// of all addresses (/0) and invalid ones are left out, so that a slip does not cost the node its
+// network.
+func Networks(networks []netip.Prefix) map[netip.Prefix]Claim {
+	claims := make(map[netip.Prefix]Claim, len(networks))
+	for _, p := range networks {
+		if p = p.Masked(); checkPrefix(p) == "" {
+			claims[p] = Claim{Addr: p.Addr(), Stance: Network}
+		}
+	}
+	return claims
+}
+
+// Prefix is the prefix of the address that the claim is about.
+func (c Claim) Prefix() netip.Prefix { return host(c.Addr) }
+
+// ComparePrefixes orders prefixes by address, the shorter one first.
+func ComparePrefixes(a, b netip.Prefix) int { return comparePrefix(a, b) }

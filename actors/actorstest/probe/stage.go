@@ -104,7 +104,7 @@ func (s *Stage) tree(actors Actors, services []string) runtime.Spec {
 	}
 	return runtime.Ordered("root", []runtime.Child{
 		child(address.Journal), child(address.Introspect), child(address.Healer),
-		group("dataplane", append(dataplane, child(address.Audit), group("upkeep", child(address.Sessions)))...),
+		group("dataplane", append(dataplane, group("upkeep", child(address.Sessions)))...),
 		group("world", child(address.Registry), child(address.Nodes), spawner, child(address.External)),
 	}, runtime.Policy{})
 }

@@ -1,11 +1,17 @@
 package cnat
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
@@ -66,14 +72,8 @@ func (a *adapter) Work(steps []render.Chosen[rule.Key]) render.Work[rule.Key] {
 			}
 		}
 	}
-	return render.Batch(slices.Concat(settings, replaced, put, gone, detach), cnat.Apply, result)
-}
-
-func result(d *cnat.OpResult) render.Result[rule.Key] {
-	return render.Result[rule.Key]{
-		Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
-		Idle: d.Messages == 0 && d.Err == nil,
-	}
+	ops := slices.Concat(settings, replaced, put, gone, detach)
+	return render.Batch(ops, cnat.Apply, func(op cnat.Op) (rule.Key, bool) { return op.Key, !op.OnRow() })
 }
 
 // Record satisfies render.Kind.
@@ -123,4 +123,32 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 		}
 	}
 	return wanted, held
+}
+
+// remove removes the agent's objects. Translations and source NAT have marks; the nodes on
+// interfaces go if the agent has recorded them as its own. Source NAT and nodes stay if another
+// client of VPP uses CNAT. A VPP without CNAT has nothing to remove.
+func remove(ctx context.Context, vpp link.Caller, r *render.Removal) error {
+	indexes, err := cnat.Interfaces(ctx, vpp)
+	if err != nil {
+		return fmt.Errorf("clean up CNAT: %w", err)
+	}
+	state, err := cnat.Read(ctx, vpp, false, indexes, nil)
+	if errors.Is(err, link.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("clean up CNAT: %w", err)
+	}
+	for _, index := range slices.Sorted(maps.Keys(state.Attached)) {
+		if !r.Owned.HasNode(index) {
+			r.Keep(owned.Object{Kind: owned.Node, Interface: index}.String())
+			delete(state.Attached, index)
+		}
+	}
+	for _, object := range state.Theirs() {
+		r.Keep(object)
+	}
+	ops := cnat.Removal(state)
+	return render.CarryOut(ctx, vpp, r, ops, cnat.Apply)
 }

@@ -76,7 +76,7 @@ func (a *adapter) Work(steps []render.Chosen[object]) render.Work[object] {
 	settings, retirements := splitRetirements(settings)
 	if ops = slices.Concat(settings, ops, removals, retirements); len(ops) > 0 {
 		nat44.Release(a.have, ops)
-		return render.Batch(ops, nat44.Apply, result)
+		return render.Batch(ops, nat44.Apply, func(op nat44.Op) (object, bool) { return rowOf(op.Key), !op.OnRow() })
 	}
 	if extra != nil {
 		return a.listWork(extra)
@@ -98,9 +98,7 @@ func (a *adapter) serves(k object) bool {
 func (a *adapter) listWork(s *render.Chosen[object]) render.Work[object] {
 	a.rests.begin(s.Key)
 	k := s.Key
-	return render.Batch(render.Unboxed[acl.Op](nil, s.Ops), acl.Apply, func(d *acl.OpResult) render.Result[object] {
-		return render.Result[object]{Object: k, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
-	})
+	return render.Batch(render.Unboxed[acl.Op](nil, s.Ops), acl.Apply, func(acl.Op) (object, bool) { return k, false })
 }
 
 // splitRetirements sets apart the operations that come after the rows: roles and addresses that are
@@ -116,14 +114,6 @@ func splitRetirements(settings []nat44.Op) (ops, retirements []nat44.Op) {
 		}
 	}
 	return ops, retirements
-}
-
-func result(d *nat44.OpResult) render.Result[object] {
-	r := render.Result[object]{Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op}
-	if d.Op.OnRow() {
-		r.Object = rowOf(d.Op.Key)
-	}
-	return r
 }
 
 // Record satisfies render.Kind.

@@ -86,6 +86,7 @@ func Play(t *testing.T, r Renderer, services []string, play func(s *Stage)) {
 	s.VPP.Veto = s.veto
 	s.Config = &render.Config{
 		VPP: s.VPP, Observer: &s.Observed, Tick: 900 * time.Millisecond, Backoff: time.Second, DriftCheckOverdue: time.Minute,
+		DriftCheckLeast: 24 * time.Hour, DriftCheckMost: 24 * time.Hour,
 	}
 	path := address.Renderer(s.Name)
 	s.Start(path, probe.Actors{

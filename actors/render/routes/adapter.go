@@ -269,11 +269,7 @@ func (a *adapter) Work(steps []render.Chosen[netip.Prefix]) render.Work[netip.Pr
 			registers = registers || op.Verb == routes.Register
 		}
 	}
-	return render.Batch(ops, routes.Apply, result)
-}
-
-func result(d *routes.OpResult) render.Result[netip.Prefix] {
-	return render.Result[netip.Prefix]{Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
+	return render.Batch(ops, routes.Apply, func(op routes.Op) (netip.Prefix, bool) { return op.Prefix, op.Verb == routes.Register })
 }
 
 // Record satisfies render.Kind. A VPP that cannot have routes of the agent, or another route to an

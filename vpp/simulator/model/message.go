@@ -1,25 +1,30 @@
 package model
 
 import (
+	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/netip"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/codec"
-
 	// The messages of a package exist for the simulator only if the package is linked in;
 	// packages without handlers are named here.
 	_ "go.fd.io/govpp/binapi/af_packet"
 	_ "go.fd.io/govpp/binapi/cnat"
 	_ "go.fd.io/govpp/binapi/feature"
+	"go.fd.io/govpp/binapi/ip_types"
+	"go.fd.io/govpp/binapi/memclnt"
 	_ "go.fd.io/govpp/binapi/tapv2"
 	_ "go.fd.io/govpp/binapi/vlib"
 	_ "go.fd.io/govpp/binapi/vpe"
+	"go.fd.io/govpp/codec"
 )
 
 // coreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
@@ -155,4 +160,200 @@ func RetvalReply(typ reflect.Type, retval int32) api.Message {
 	v.Elem().FieldByName("Retval").SetInt(int64(retval))
 	msg, _ := v.Interface().(api.Message)
 	return msg
+}
+
+// maxTag is the longest tag that VPP keeps; it forces the last byte to NUL.
+const maxTag = 63
+
+// Clip cuts a tag to what VPP keeps of it.
+func Clip(tag string) string {
+	return tag[:min(len(tag), maxTag)]
+}
+
+// FamilyBit returns the index of an address family in model.tables.
+func FamilyBit(ip6 bool) int {
+	if ip6 {
+		return 1
+	}
+	return 0
+}
+
+// FromPrefix decodes an API prefix, host bits included.
+func FromPrefix(p ip_types.Prefix) (netip.Prefix, bool) {
+	prefix := netip.PrefixFrom(FromAddress(p.Address), int(p.Len))
+	return prefix, prefix.IsValid()
+}
+
+// ToPrefix encodes a prefix for the API, host bits included.
+func ToPrefix(p netip.Prefix) ip_types.Prefix {
+	return ip_types.Prefix{Address: ToAddress(p.Addr()), Len: uint8(p.Bits())}
+}
+
+// FromAddress decodes an API address.
+func FromAddress(a ip_types.Address) netip.Addr {
+	if a.Af == ip_types.ADDRESS_IP6 {
+		return netip.AddrFrom16(a.Un.GetIP6())
+	}
+	return netip.AddrFrom4(a.Un.GetIP4())
+}
+
+// ToAddress encodes an address for the API.
+func ToAddress(addr netip.Addr) ip_types.Address {
+	if addr.Is4() {
+		return ip_types.Address{Af: ip_types.ADDRESS_IP4, Un: ip_types.AddressUnionIP4(addr.As4())}
+	}
+	return ip_types.Address{Af: ip_types.ADDRESS_IP6, Un: ip_types.AddressUnionIP6(addr.As16())}
+}
+
+// ToIP4 encodes an ip4 address; anything else becomes 0.0.0.0.
+func ToIP4(addr netip.Addr) ip_types.IP4Address {
+	if addr.Is4() {
+		return addr.As4()
+	}
+	return ip_types.IP4Address{}
+}
+
+// FromIP4 decodes an ip4 address.
+func FromIP4(a ip_types.IP4Address) netip.Addr {
+	return netip.AddrFrom4(a)
+}
+
+// FrameHeaderSize is the size of the header in front of every frame: 8 bytes that belong to the
+// sender, the payload length, 4 bytes that belong to the sender. Only the length means anything to
+// the receiver.
+const FrameHeaderSize = 16
+
+// frameStep bounds how much memory a frame may claim ahead of its bytes: the payload buffer grows
+// by at most this much per read.
+const frameStep = 64 << 10
+
+// errFrameTooBig is returned when the length field of a frame header exceeds the limit.
+var errFrameTooBig = errors.New("frame too big")
+
+// FrameReader cuts the byte stream of one connection into frame payloads, however the frames were
+// split or coalesced on the way.
+type FrameReader struct {
+	r   *bufio.Reader
+	max uint32
+	buf []byte
+}
+
+// NewFrameReader returns a reader of frames with at most limit payload bytes.
+func NewFrameReader(r io.Reader, limit uint32) *FrameReader {
+	return &FrameReader{r: bufio.NewReaderSize(r, frameStep), max: limit}
+}
+
+// Next returns the payload of the next frame. The slice is valid until the next call. io.EOF means
+// that the stream ended between two frames.
+func (f *FrameReader) Next() ([]byte, error) {
+	var header [FrameHeaderSize]byte
+	if _, err := io.ReadFull(f.r, header[:]); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(header[8:12])
+	if length > f.max {
+		return nil, fmt.Errorf("frame of %d bytes: %w", length, errFrameTooBig)
+	}
+	return f.payload(int(length))
+}
+
+// payload reads length bytes into the reader's buffer, which grows only as fast as bytes arrive.
+func (f *FrameReader) payload(length int) ([]byte, error) {
+	for have := 0; have < length; {
+		want := min(length, have+frameStep)
+		if cap(f.buf) < want {
+			grown := make([]byte, want, max(want, min(length, 2*cap(f.buf))))
+			copy(grown, f.buf[:have])
+			f.buf = grown
+		}
+		f.buf = f.buf[:want]
+		if _, err := io.ReadFull(f.r, f.buf[have:want]); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		have = want
+	}
+	return f.buf[:length], nil
+}
+
+// Numbering is the numbering of the messages in one incarnation of VPP.
+type Numbering struct {
+	byID    map[uint16]*Message
+	idOf    map[string]uint16
+	Entries []memclnt.MessageTableEntry
+}
+
+// Message ids of incarnation n start at idBase + n*idStride: no number means two different messages
+// in neighbouring incarnations, so a client that kept a stale id talks into the void instead of
+// doing something else by luck.
+const (
+	idBase   = 100
+	idStride = 1024
+	idCycles = 60
+)
+
+// Number assigns ids for incarnation n. sockclnt_create and its reply keep their fixed ids;
+// everything else is shuffled.
+func (cat *Catalog) Number(n uint64) *Numbering {
+	t := &Numbering{
+		byID: make(map[uint16]*Message, len(cat.Names)),
+		idOf: make(map[string]uint16, len(cat.Names)),
+	}
+	next := uint16(idBase + n%idCycles*idStride)
+	// A stride that is coprime to the number of names visits each once.
+	step := 7919 % len(cat.Names)
+	for gcd(step, len(cat.Names)) != 1 {
+		step++
+	}
+	at := int(n % uint64(len(cat.Names)))
+	for range cat.Names {
+		name := cat.Names[at]
+		at = (at + step) % len(cat.Names)
+		id := next
+		switch name {
+		case "sockclnt_create":
+			id = IDSockclntCreate
+		case "sockclnt_create_reply":
+			id = IDSockclntCreateReply
+		default:
+			next++
+		}
+		t.add(cat.Named(name), id)
+	}
+	t.deleteLast()
+	return t
+}
+
+// Of returns the id of a message.
+func (t *Numbering) Of(name string) uint16 { return t.idOf[name] }
+
+// Message returns the message with an id, nil if there is none.
+func (t *Numbering) Message(id uint16) *Message { return t.byID[id] }
+
+// add gives a message its id, with a name that is cut as VPP does.
+func (t *Numbering) add(m *Message, id uint16) {
+	t.byID[id] = m
+	t.idOf[m.Name] = id
+	t.Entries = append(t.Entries, memclnt.MessageTableEntry{Index: id, Name: m.table[:min(len(m.table), maxTableName)]})
+}
+
+// deleteLast moves sockclnt_delete behind its reply: GoVPP takes the last entry whose name starts
+// with sockclnt_delete_ for the request.
+func (t *Numbering) deleteLast() {
+	for i, e := range t.Entries {
+		if t.byID[e.Index].Name == "sockclnt_delete" {
+			t.Entries = append(slices.Delete(t.Entries, i, i+1), e)
+			return
+		}
+	}
+}
+
+// gcd returns the greatest common divisor of a and b.
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
