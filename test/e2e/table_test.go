@@ -85,7 +85,7 @@ func (r *results) add(t *testing.T, played []result) {
 			i, rows = len(rows), append(rows, row{test})
 		}
 		said, why := r.judge(t, test, one)
-		t.Logf("%s: %s: %s", test, said, why)
+		t.Logf("%s: %s %s", test, said, why)
 		is := &rows[i]
 		is[column] = said + " " + time.Now().UTC().Format(time.DateOnly)
 		if why != "" {
