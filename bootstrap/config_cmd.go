@@ -20,11 +20,7 @@ func newConfigCommand(std cli.Streams) *cobra.Command {
 // newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file that users
 // can edit.
 func newConfigDefaultsCommand(std cli.Streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "defaults",
-		Short: "Print a complete configuration file with every default, explained",
-		Args:  cobra.NoArgs,
-	}
+	cmd := &cobra.Command{Use: "defaults", Short: "Print a complete configuration file with every default, explained", Args: cobra.NoArgs}
 	out := cli.AddFormat(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *out == "json" {
@@ -46,7 +42,11 @@ func newConfigValidateCommand(std cli.Streams) *cobra.Command {
 		RunE: func(_ *cobra.Command, files []string) error {
 			var problems error
 			for _, name := range files {
-				if err := validateFile(std, name); err != nil {
+				data, err := std.Read(name)
+				if err == nil {
+					_, err = config.Load(data, name)
+				}
+				if err != nil {
 					problems = errors.Join(problems, err)
 					continue
 				}
@@ -57,30 +57,14 @@ func newConfigValidateCommand(std cli.Streams) *cobra.Command {
 	}
 }
 
-// validateFile checks one configuration file, "-" for standard input.
-func validateFile(std cli.Streams, name string) error {
-	data, err := std.Read(name)
-	if err != nil {
-		return err
-	}
-	_, err = config.Load(data, name)
-	return err
-}
-
 // newConfigExplainCommand returns `troupe config explain`, which works like kubectl explain.
 func newConfigExplainCommand(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain [FIELD]",
-		Short: "Explain a field of the configuration and everything below it, for example vpp.apiSocket",
-		Args:  cobra.MaximumNArgs(1),
+		Use: "explain [FIELD]", Short: "Explain a field of the configuration and everything below it, for example vpp.apiSocket", Args: cobra.MaximumNArgs(1),
 	}
 	out := cli.AddFormat(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		path := ""
-		if len(args) == 1 {
-			path = args[0]
-		}
-		docs, err := config.Explain(path)
+		docs, err := config.Explain(strings.Join(args, ""))
 		if err != nil {
 			return cli.Usagef("%v", err)
 		}

@@ -327,7 +327,8 @@ func NewBudget(size int64) *Budget {
 func (b *Budget) Read(from io.Reader, most int64) ([]byte, error) {
 	limit := min(most, b.left.Load())
 	content, err := io.ReadAll(io.LimitReader(from, limit+1))
-	if b.left.Add(-int64(len(content))); err != nil {
+	b.left.Add(-int64(len(content)))
+	if err != nil {
 		return nil, err
 	}
 	if int64(len(content)) > limit {

@@ -179,8 +179,6 @@ type PortStatus struct {
 	Address netip.AddrPort
 	// Service owns the address.
 	Service string
-	// LocalEndpoints is the number of local endpoints in the answers.
-	LocalEndpoints uint32
 	// Listening is false while the address cannot be opened.
 	Listening bool
 }
@@ -196,11 +194,8 @@ func (s *Servers) Status() Status {
 func (s *Servers) publish() {
 	ports := make([]PortStatus, 0, len(s.ports))
 	for addr, p := range s.ports {
-		check := p.check.Load()
 		at, _ := p.state()
-		ports = append(ports, PortStatus{
-			Address: addr, Service: check.Service, LocalEndpoints: check.Health.GetLocalEndpoints(), Listening: at != nil,
-		})
+		ports = append(ports, PortStatus{Address: addr, Service: p.check.Load().Service, Listening: at != nil})
 	}
 	slices.SortFunc(ports, func(a, b PortStatus) int { return a.Address.Compare(b.Address) })
 	var problems []Problem

@@ -45,8 +45,8 @@ type Config struct {
 
 // Agent is an agent behind the API server.
 type Agent struct {
-	// Node and Pod are the names of the node and of the pod.
-	Node, Pod string
+	// Node is the name of the node.
+	Node string
 	// Image is the image of the agent there, as the pod names it.
 	Image string
 	// Problem is why the agent cannot be asked; "" = it can.
@@ -119,7 +119,7 @@ func list(ctx context.Context, config Config) ([]Agent, error) {
 	for i := range pods {
 		p := &pods[i]
 		agents[i] = Agent{
-			Node: p.Spec.NodeName, Pod: p.Name, Image: imageOf(p), Problem: problemOf(p), Transport: forwarded(client, of.JoinPath(p.Name, "portforward"), config.Port),
+			Node: p.Spec.NodeName, Image: imageOf(p), Problem: problemOf(p), Transport: forwarded(client, of.JoinPath(p.Name, "portforward"), config.Port),
 			URL: at,
 		}
 	}

@@ -60,7 +60,7 @@ func collect(ctx context.Context, c *client.Client, name string, limit int64) *d
 // have.
 func (n *collector) failed(ctx context.Context, part string, err error) {
 	switch {
-	case err == nil || errors.Is(err, api.ErrUnsupported):
+	case errors.Is(err, api.ErrUnsupported):
 		return
 	case ctx.Err() != nil:
 		err = errors.New("no time left")
@@ -166,7 +166,8 @@ func (n *collector) events(ctx context.Context) {
 		if err == nil {
 			err = n.fits(page)
 		}
-		if n.failed(ctx, "events", err); err != nil {
+		if err != nil {
+			n.failed(ctx, "events", err)
 			return
 		}
 		n.Journal = append(n.Journal, page.Items...)

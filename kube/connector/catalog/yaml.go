@@ -159,7 +159,8 @@ func serviceFields(s *Service) strictyaml.Value {
 	})
 	return func(d *strictyaml.Decoder, n *strictyaml.Node, path string) {
 		before := len(d.Problems)
-		if fields(d, n, path); s.Name == "" && len(d.Problems) == before {
+		fields(d, n, path)
+		if s.Name == "" && len(d.Problems) == before {
 			d.Fail(n.Line, path, "name is missing")
 		}
 	}
