@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
-	"github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -20,9 +19,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/heap"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
 // Timing holds every interval of the actors. The zero value of a field means its default.
@@ -91,7 +92,7 @@ type Deps struct {
 	// The connection to VPP and its interfaces.
 
 	// Link is the connection to VPP.
-	Link link.Link
+	Link link.Runner
 	// InterfaceEvents carries hints that VPP's interfaces changed; may be nil. One pending hint
 	// is enough.
 	InterfaceEvents <-chan struct{}
@@ -118,18 +119,18 @@ type Deps struct {
 	HeapReserve int
 	// Heap makes a reader of VPP's statistics about its heap for each renderer; nil = VPP is
 	// asked, at a higher cost.
-	Heap func() render.Heap
+	Heap func() stats.Source[heap.State]
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set:
 	// the limit of NAT44 counts as well.
 	Sessions sessions.Config
 	// OtherProtocols says through which interfaces packets enter VPP that are not TCP, UDP or
 	// ICMP; nil = only pods and tunnels say it.
-	OtherProtocols interfaces.Protocols
+	OtherProtocols stats.Source[map[uint32]bool]
 	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, at a higher
 	// cost.
-	SessionStats sessionsactor.Stats
+	SessionStats stats.Source[sessions.Usage]
 	// SessionSigns has hints at lost answers; nil = there are none.
-	SessionSigns sessionsactor.Signs
+	SessionSigns stats.Source[sessions.Signs]
 	// SessionObserver counts NAT sessions; nil = nothing is counted.
 	SessionObserver sessionsactor.Observer
 	// External watches and saves external configuration; nil = none.

@@ -10,7 +10,6 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
-	actor "github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -41,7 +40,7 @@ func (w write) String() string {
 // overheard is the connection of one troupe to VPP, with lists of what it wrote. VPP itself counts
 // by message only, not by row.
 type overheard struct {
-	actor.Link
+	link.Runner
 	mu     sync.Mutex
 	writes []write
 	routes []netip.Addr
@@ -59,7 +58,7 @@ func (o *overheard) Do(ctx context.Context, requests []api.Message) ([]link.Resu
 		}
 	}
 	o.mu.Unlock()
-	return o.Link.Do(ctx, requests)
+	return o.Runner.Do(ctx, requests)
 }
 
 // take returns what was written since the last call.

@@ -61,7 +61,7 @@ func newNode(t *testing.T, name string, serving service.Config, without ...strin
 
 // configure configures a troupe as the agent does.
 func (n *node) configure(d *actors.Deps) {
-	n.link = &overheard{Link: d.Link}
+	n.link = &overheard{Runner: d.Link}
 	d.Link, d.HealthChecks, d.Timing = n.link, n.checkups.servers, timing
 	d.NAT44.Unreachable = true
 	if n.cnat {

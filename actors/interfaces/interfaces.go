@@ -20,6 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
 // Config is the configuration of the actor. It is read-only.
@@ -39,7 +40,7 @@ type Config struct {
 	Listening func(now time.Time) []string
 	// OtherProtocols says where packets enter that are not TCP, UDP or ICMP. May be nil: only
 	// pods and tunnels say it.
-	OtherProtocols Protocols
+	OtherProtocols stats.Source[map[uint32]bool]
 	// Attachments keeps the interfaces of pods that were attached by command, Saves lets one
 	// call of its Save in at a time.
 	Attachments Store

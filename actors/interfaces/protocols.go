@@ -6,13 +6,8 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
-
-// Protocols reads through which interfaces VPP has received packets that are not TCP, UDP or ICMP;
-// the reader of interfaces.NewOtherProtocols satisfies it.
-type Protocols interface {
-	Read(ctx context.Context) (map[uint32]bool, error)
-}
 
 const (
 	// protocolsInterval is the time between two looks at VPP's counters. Until a look finds such
@@ -38,21 +33,21 @@ func (i *interfacesActor) lookAtProtocols(c *runtime.Context) {
 		c.After(protocolsInterval, &protocolsTick{})
 		return
 	}
-	connection, stats, post := i.link.GetSession(), i.config.OtherProtocols, c.Post()
+	connection, source, post := i.link.GetSession(), i.config.OtherProtocols, c.Post()
 	c.Go("other-protocols", func(ctx context.Context) {
-		seen, err := readProtocols(ctx, stats)
+		seen, err := readProtocols(ctx, source)
 		post(&protocolsSeen{connection, seen, err})
 	})
 }
 
 // readProtocols reads the counters; without a reader nothing is seen.
-func readProtocols(ctx context.Context, stats Protocols) (map[uint32]bool, error) {
-	if stats == nil {
+func readProtocols(ctx context.Context, source stats.Source[map[uint32]bool]) (map[uint32]bool, error) {
+	if source == nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, protocolsTimeout)
 	defer cancel()
-	return stats.Read(ctx)
+	return source.Read(ctx)
 }
 
 // protocolsLooked takes the result of a look. VPP counts from its start, so nothing has to be kept.

@@ -18,19 +18,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Link is the part of vpp/link that the dataplane actors need; *link.Link satisfies it.
-type Link interface {
-	link.Caller
-	// Run keeps VPP connected until ctx ends. It calls on with every change, from one
-	// goroutine.
-	Run(ctx context.Context, on func(*messages.LinkState)) error
-}
-
 // Config is the configuration of the actor. It is read-only.
 type Config struct {
 	// Link is the connection. A restarted actor runs it again, when the run before has
 	// returned.
-	Link Link
+	Link link.Runner
 	// Runs lets one run of Link in at a time.
 	Runs *runtime.Exclusive
 	// Receivers are the paths of the actors that get the state.

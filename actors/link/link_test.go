@@ -35,7 +35,7 @@ func withLink(t *testing.T, play func(s *probe.Stage, vpp *virtual.Stream)) {
 }
 
 // start starts the tree with a link actor.
-func start(s *probe.Stage, connection Link) {
+func start(s *probe.Stage, connection link.Runner) {
 	config := &Config{Link: connection, Runs: runtime.NewExclusive(s.Sim.Park), Receivers: receivers, Renderers: []string{"nat44"}}
 	s.Start(address.Link, probe.Actors{address.Link: func() runtime.Behaviour { return New(config) }})
 }

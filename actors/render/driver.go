@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
 // Limits of one batch: several request windows of VPP, short enough that a change of another
@@ -41,8 +42,8 @@ type Driver[K Key] struct {
 	givesRoles bool
 	wishes     wishes[K]
 	kind       Kind[K]
-	mail       Mail // nil = none
-	statistics Heap // of VPP; nil = none
+	mail       Mail                     // nil = none
+	statistics stats.Source[heap.State] // nil = none
 
 	// The services: changed by barrier.go, services.go, largeviews.go and acks.go only.
 	barrier     barrier
@@ -311,7 +312,7 @@ type Config struct {
 	HeapReserve int
 	// Heap makes a reader of VPP's statistics about its heap; nil = VPP is asked, at a higher
 	// cost.
-	Heap func() Heap
+	Heap func() stats.Source[heap.State]
 	// Granted counts the bytes of VPP's heap that all renderers have granted to rows.
 	Granted atomic.Int64
 	// DriftCheckLeast and DriftCheckMost bound the time between two drift checks, and

@@ -10,12 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
-
-// Heap reads the state of VPP's heap, one call at a time; *heap.Statistics satisfies it.
-type Heap interface {
-	Read(ctx context.Context) (heap.State, error)
-}
 
 // memoryRead is the state of VPP's heap.
 type memoryRead struct {
@@ -36,7 +32,7 @@ func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
 }
 
 // readHeap reads VPP's statistics, and asks VPP if they do not answer within a second.
-func readHeap(ctx context.Context, statistics Heap, vpp link.Caller) (heap.State, error) {
+func readHeap(ctx context.Context, statistics stats.Source[heap.State], vpp link.Caller) (heap.State, error) {
 	if statistics != nil {
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()

@@ -9,13 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
-
-// Signs reads counters of VPP that hint at lost answers; *sessions.SignsReader satisfies it.
-type Signs interface {
-	// Read reads the counters at no cost for VPP. It returns when ctx ends, even if VPP hangs.
-	Read(ctx context.Context) (sessions.Signs, error)
-}
 
 // answersDumps is how many dumps a look at new connections makes at most.
 const answersDumps = 4
@@ -68,7 +63,7 @@ func (k *housekeeper) lookAtAnswers(c *runtime.Context) {
 }
 
 // readSigns reads the counters; nil = they cannot be read.
-func readSigns(ctx context.Context, source Signs) *sessions.Signs {
+func readSigns(ctx context.Context, source stats.Source[sessions.Signs]) *sessions.Signs {
 	if source == nil {
 		return nil
 	}

@@ -14,13 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
-
-// Stats reads how full VPP's table of NAT sessions is; *sessions.Reader satisfies it.
-type Stats interface {
-	// Read reads the usage at no cost for VPP. It returns when ctx ends, even if VPP hangs.
-	Read(ctx context.Context) (sessions.Usage, error)
-}
 
 // Observer counts NAT sessions for metrics. Its methods are called from an actor and must not
 // block.
@@ -51,9 +46,9 @@ type Config struct {
 	// Settings of the housekeeping.
 	Settings sessions.Config
 	// Stats says how full the table is; nil = VPP is asked, at a higher cost.
-	Stats Stats
+	Stats stats.Source[sessions.Usage]
 	// Signs has hints at lost answers; nil = there are none.
-	Signs Signs
+	Signs stats.Source[sessions.Signs]
 	// Observer counts; nil = nothing is counted.
 	Observer Observer
 	// VPP is the connection.
@@ -247,13 +242,13 @@ func (k *housekeeper) look(c *runtime.Context) {
 	if k.busy || !k.link.GetUp() {
 		return
 	}
-	connection, stats, caller := k.link.GetSession(), k.config.Stats, k.config.VPP
+	connection, source, caller := k.link.GetSession(), k.config.Stats, k.config.VPP
 	k.do(c, "session-usage", func(ctx context.Context) any {
 		why := errors.New("no statistics socket is configured")
-		if stats != nil {
+		if source != nil {
 			brief, cancel := context.WithTimeout(ctx, statsTimeout)
 			defer cancel()
-			usage, err := stats.Read(brief)
+			usage, err := source.Read(brief)
 			if errors.Is(err, sessions.ErrNoLimit) {
 				usage, err = sessions.WithLimit(ctx, caller, usage)
 			}

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tally is an Observer, and a Stats that reads the table of a simulated VPP past its API.
+// tally is an Observer, and a stats.Source that reads the table of a simulated VPP past its API.
 type tally struct {
 	vpp     *simulator.VPP
 	base    uint32
@@ -58,7 +58,7 @@ func (o *tally) CNATSessions(u sessions.CNAT, alarm bool) {
 func (o *tally) Draining(n int)                                    { o.drains = n }
 func (o *tally) Unanswered(silent []sessions.Silent, alarm string) { o.silent, o.lost = silent, alarm }
 
-// Read satisfies SessionStats.
+// Read satisfies stats.Source.
 func (o *tally) Read(context.Context) (sessions.Usage, error) {
 	o.looks++
 	n := uint64(o.vpp.SessionCount())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
-	actorlink "github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
@@ -33,7 +32,7 @@ var _ live.World = (*stage)(nil)
 
 // prepareChaos adds the hooks of live chaos to the options of the system, if it is enabled. It
 // returns the link for the actors, which counts requests then.
-func (a *Agent) prepareChaos(l link.Runner, o *runtime.Options) actorlink.Link {
+func (a *Agent) prepareChaos(l link.Runner, o *runtime.Options) link.Runner {
 	if !a.cfg.API.EnableChaos {
 		return l
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
-	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
@@ -19,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
 // vppSocket returns the sockets of VPP; it starts a simulated VPP if configured.
@@ -45,7 +45,7 @@ func readStatistics(socket string, deps *actors.Deps) {
 		return
 	}
 	deps.OtherProtocols = interfaces.NewOtherProtocols(socket)
-	deps.Heap = func() render.Heap { return heap.NewStatistics(socket) }
+	deps.Heap = func() stats.Source[heap.State] { return heap.NewStatistics(socket) }
 	deps.SessionStats, deps.SessionSigns = sessions.NewReader(socket), sessions.NewSignsReader(socket)
 }
 

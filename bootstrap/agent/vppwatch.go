@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	actorlink "github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // replacedPoll is the interval at which the directory of VPP's socket is checked, and the lock in
@@ -25,7 +25,7 @@ const replacedPoll = 2 * time.Second
 // writes Events at the Node, and ends the process in two cases that the process cannot repair:
 // another agent uses this VPP, or the directory of the socket was replaced.
 type vppWatch struct {
-	actorlink.Link
+	link.Runner
 	agent *Agent
 	// socket is the path of VPP's API socket.
 	socket string
@@ -39,21 +39,21 @@ type vppWatch struct {
 }
 
 // watchVPP returns a link that passes its states through a vppWatch.
-func (a *Agent) watchVPP(socket string, l actorlink.Link) actorlink.Link {
-	w := &vppWatch{Link: l, agent: a, socket: socket, log: a.log.With("part", "link")}
+func (a *Agent) watchVPP(socket string, l link.Runner) link.Runner {
+	w := &vppWatch{Runner: l, agent: a, socket: socket, log: a.log.With("part", "link")}
 	a.own("watch of VPP's directory", w.watchDirectory)
 	return w
 }
 
 func (w *vppWatch) Run(ctx context.Context, on func(*messages.LinkState)) error {
-	return w.Link.Run(ctx, func(state *messages.LinkState) {
+	return w.Runner.Run(ctx, func(state *messages.LinkState) {
 		if err := w.seen(ctx, state); err != nil {
 			// without the state the renderers write nothing to this VPP
 			w.log.Error("VPP is not used", "err", err)
 			w.agent.fail(err)
 			return
 		}
-		if state.GetUp() && !w.agent.chosen(ctx, w.Link) {
+		if state.GetUp() && !w.agent.chosen(ctx, w.Runner) {
 			return
 		}
 		on(state)

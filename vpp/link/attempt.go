@@ -110,7 +110,7 @@ func (l *Link) begin() (*attempt, error) {
 		return nil, errSpent
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	conn := newConnection(&l.cfg, l.cfg.Adapter(), l.registry, l.log)
+	conn := newConnection(&l.cfg, l.cfg.transport(), l.registry, l.log)
 	a := &attempt{connection: conn, stamp: stamp, began: time.Now(), cancel: cancel, outcome: make(chan outcome, 1)}
 	if r.since.IsZero() {
 		r.since = a.began

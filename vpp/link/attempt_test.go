@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.fd.io/govpp/adapter"
-
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -28,7 +26,7 @@ type counting struct {
 func (c *counting) config() Config {
 	c.stamp.Store(new(string))
 	return Config{
-		Adapter: func() adapter.VppAPI {
+		transport: func() transport {
 			c.dials.Add(1)
 			return c.vpp.adapter()
 		},
@@ -170,8 +168,8 @@ func TestConnectThatGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{vpp: newFakeVPP()}
 		cfg := c.config()
-		dial := cfg.Adapter
-		cfg.Adapter = func() adapter.VppAPI { return impatient{dial()} }
+		dial := cfg.transport
+		cfg.transport = func() transport { return impatient{dial()} }
 		l := start(t, cfg)
 		defer l.stop()
 		time.Sleep(time.Hour)
@@ -182,7 +180,7 @@ func TestConnectThatGivesUp(t *testing.T) {
 }
 
 // impatient is a transport that gives up.
-type impatient struct{ adapter.VppAPI }
+type impatient struct{ transport }
 
 // Connect gives up after a while.
 func (impatient) Connect() error {

@@ -14,14 +14,11 @@ type Config struct {
 	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default
 	// /run/vpp/api.sock.
 	Socket string
-	// Adapter makes the transport of one connection; it is called once per connection attempt
-	// and its value never used again. Default: a client of Socket. Its Connect should take as
-	// long as VPP does: each one that gives up counts as a connection that VPP has not noticed.
-	// Its callback may come from one goroutine only.
-	Adapter func() adapter.VppAPI
+	// transport makes the transport of one connection attempt; tests have others than a socket.
+	transport func() transport
 	// Stamp identifies the VPP that listens at present, from outside of the connection; it is a
 	// part of the boot identity. Default: identity of the socket file, which VPP makes anew
-	// with every start; nothing when Adapter is set.
+	// with every start.
 	Stamp func() (string, error)
 
 	// How much may be in flight, and how large an answer may be.

@@ -1,13 +1,11 @@
 package link
 
 import (
-	"fmt"
 	"log/slog"
 	"reflect"
 	"sync"
 	"time"
 
-	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/api"
 )
 
@@ -19,7 +17,7 @@ type connection struct {
 	// Set by newConnection and never changed.
 	cfg      *Config
 	log      *slog.Logger
-	api      adapter.VppAPI
+	api      transport
 	registry *registry
 	// ping and pingFrame are set by the handshake, before any caller has the connection.
 	ping      *route
@@ -52,7 +50,7 @@ type connection struct {
 }
 
 // newConnection makes a connection on a transport that is not connected yet.
-func newConnection(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger) *connection {
+func newConnection(cfg *Config, api transport, reg *registry, log *slog.Logger) *connection {
 	now := time.Now()
 	conn := &connection{
 		cfg: cfg, log: log, api: api, registry: reg,
@@ -62,10 +60,7 @@ func newConnection(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Log
 		routes: map[reflect.Type]*route{}, incoming: map[uint16]*incoming{},
 		heard: now, moved: now, turned: now,
 	}
-	api.SetMsgCallback(conn.receive)
-	if transport, ok := api.(interface{ onEnd(func(error)) }); ok {
-		transport.onEnd(conn.fail)
-	}
+	api.listen(conn.receive, conn.fail)
 	return conn
 }
 
@@ -91,15 +86,14 @@ func (conn *connection) reason() error {
 	return conn.cause
 }
 
-// close ends the connection and the transport. It waits at most Config.CloseTimeout: the Disconnect
-// of a transport that is not ours may write to a VPP that hangs, which cannot be interrupted. The
-// goroutines that stay behind end when VPP goes away.
+// close ends the connection and the transport. It waits at most Config.CloseTimeout. The goroutines
+// that stay behind end when VPP goes away.
 func (conn *connection) close(cause error) {
 	conn.fail(cause)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		if err := disconnect(conn.api); err != nil {
+		if err := conn.api.Disconnect(); err != nil {
 			conn.log.Debug("cannot close the transport to VPP", "err", err)
 		}
 		conn.senders.Wait()
@@ -111,17 +105,6 @@ func (conn *connection) close(cause error) {
 	case <-patience.C:
 		conn.log.Warn("transport to VPP does not close, abandoning it", "after", conn.cfg.CloseTimeout)
 	}
-}
-
-// disconnect closes a transport and converts a panic of it into an error: GoVPP's client, as a
-// transport of Config.Adapter, closes a channel twice when it is disconnected twice.
-func disconnect(api adapter.VppAPI) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in disconnect: %v", p)
-		}
-	}()
-	return api.Disconnect()
 }
 
 // poke fills a channel with room for one, without blocking.

@@ -308,7 +308,7 @@ func TestVPPWithoutEvents(t *testing.T) {
 		vpp := newFakeVPP()
 		vpp.missing["sw_interface_event"] = true
 		vpp.missing["show_version"] = true
-		l := start(t, Config{Adapter: vpp.adapter, OnEvent: func() {}})
+		l := start(t, Config{transport: vpp.adapter, OnEvent: func() {}})
 		defer l.stop()
 		synctest.Wait()
 		if s := l.last(); !s.GetUp() || s.GetVersion() != "" {
@@ -321,7 +321,7 @@ func TestVPPWithoutPing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vpp := newFakeVPP()
 		vpp.missing["control_ping"] = true
-		l := start(t, Config{Adapter: vpp.adapter})
+		l := start(t, Config{transport: vpp.adapter})
 		defer l.stop()
 		time.Sleep(time.Minute)
 		if s := l.last(); s.GetUp() || !strings.Contains(s.GetReason(), "control_ping_51077d14") {
@@ -358,7 +358,7 @@ func TestStampThatChangesWhileConnecting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		vpp := newFakeVPP()
 		stamps := []string{"a", "b", "c", "c"}
-		l := start(t, Config{Adapter: vpp.adapter, Stamp: func() (string, error) {
+		l := start(t, Config{transport: vpp.adapter, Stamp: func() (string, error) {
 			stamp := stamps[0]
 			if len(stamps) > 1 {
 				stamps = stamps[1:]

@@ -24,9 +24,7 @@
 //
 // When VPP does not answer the oldest request for Config.ReplyTimeout, the link ends the connection
 // and all of its calls. This covers a VPP that hangs, a lost reply, and a request that VPP dropped
-// because it does not know it (VPP sends no error then). A closed connection is detected at once,
-// behind a transport that cannot say so (Config.Adapter) with the next write, at the latest the
-// ping that follows Config.ProbeInterval after the last frame.
+// because it does not know it (VPP sends no error then). A closed connection is detected at once.
 //
 // # A VPP that does not answer
 //
@@ -68,16 +66,13 @@
 // LinkState.Boot changes with every start of VPP and stays when the same VPP is connected again. It
 // consists of the process id that VPP reports and of the identity of its socket file, which VPP
 // creates at its start. The binary API has nothing better: show_vpe_system_time is the time of day,
-// and the time of the start (/sys/boottime) is in the stats segment only. Limits: behind a
-// transport without a socket file (Config.Adapter) only the process id is left, which is always 1
-// for a VPP that is alone in its container, unless Config.Stamp is given; and moving another file
+// and the time of the start (/sys/boottime) is in the stats segment only. Another file
 // over the socket of a running VPP makes it look restarted, which costs one full comparison. An
 // equal Boot is no reason to skip a read: after every new connection, read back.
 //
 // # Why not GoVPP's core.AsyncConnect
 //
-// The package uses GoVPP's bindings, codec and transport interface (adapter.VppAPI), and not its
-// core.Connection, because core.Connection (v0.13.0)
+// The package uses GoVPP's bindings and codec, and not its core.Connection, because that (v0.13.0)
 //   - drops replies and details when a consumer is 100 ms behind a full channel of 100: a dump
 //     without some of its rows makes a wrong resync, a lost control_ping_reply a dump without end.
 //     Here the callback only decodes and delivers, and never waits;

@@ -61,8 +61,8 @@ func newFakeVPP() *fakeVPP {
 	}
 }
 
-// adapter makes a transport to this VPP, as Config.Adapter does.
-func (v *fakeVPP) adapter() adapter.VppAPI {
+// adapter makes a transport to this VPP, as Config.transport does.
+func (v *fakeVPP) adapter() transport {
 	return &fakeConn{vpp: v, in: make(chan []byte, 1<<16), closed: make(chan struct{})}
 }
 
@@ -318,11 +318,12 @@ func (c *fakeConn) SendMsg(context uint32, data []byte) error {
 	}
 }
 
-// SetMsgCallback sets the receiver.
-func (c *fakeConn) SetMsgCallback(cb adapter.MsgCallback) { c.notify = cb }
+// listen sets the receiver. The end of the stream is not reported, but seen by the next write.
+func (c *fakeConn) listen(receive adapter.MsgCallback, _ func(error)) { c.notify = receive }
 
-// WaitReady is not used.
-func (c *fakeConn) WaitReady() error { return nil }
+func (*fakeConn) has(string) bool { return false }
+func (*fakeConn) flush() error    { return nil }
+func (*fakeConn) abort()          {}
 
 // toClient passes frames to the client from another goroutine, as a socket does; vpp.mu is held.
 func (c *fakeConn) toClient(frames ...[]byte) {

@@ -30,8 +30,7 @@ type identity struct {
 }
 
 // open connects and reads the identity of VPP, which takes as long as VPP takes to
-// answer. When ctx is done it closes the transport; one whose Connect cannot be interrupted is
-// closed as soon as it is connected. before is the stamp of VPP.
+// answer. When ctx is done it closes the transport. before is the stamp of VPP.
 func (l *Link) open(ctx context.Context, conn *connection, before string) (identity, error) {
 	if err := connect(ctx, conn); err != nil {
 		return identity{}, err
@@ -48,13 +47,11 @@ func (l *Link) open(ctx context.Context, conn *connection, before string) (ident
 
 // connect opens the transport.
 func connect(ctx context.Context, conn *connection) error {
-	if transport, ok := conn.api.(interface{ abort() }); ok {
-		stop := context.AfterFunc(ctx, transport.abort)
-		defer stop()
-	}
+	stop := context.AfterFunc(ctx, conn.api.abort)
+	defer stop()
 	err := conn.api.Connect()
 	if err == nil && ctx.Err() != nil {
-		_ = disconnect(conn.api)
+		_ = conn.api.Disconnect()
 		err = ctx.Err()
 	}
 	if err != nil {

@@ -54,6 +54,9 @@ type running struct {
 // start runs a link to a fake VPP inside a synctest bubble.
 func start(t *testing.T, cfg Config) *running {
 	t.Helper()
+	if cfg.Stamp == nil {
+		cfg.Stamp = func() (string, error) { return "", nil } // it has no socket
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{Link: New(cfg, quietLog())}
 	ended := make(chan struct{})
@@ -103,7 +106,7 @@ func bubble(t *testing.T, cfg Config, test func(t *testing.T, vpp *fakeVPP, l *r
 	synctest.Test(t, func(t *testing.T) {
 		vpp := newFakeVPP()
 		cfg := cfg
-		cfg.Adapter = vpp.adapter
+		cfg.transport = vpp.adapter
 		l := start(t, cfg)
 		defer l.stop()
 		synctest.Wait()

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/adapter/statsclient"
 	"go.fd.io/govpp/api"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -36,13 +35,10 @@ var _ Caller = (*Link)(nil)
 func New(cfg Config, log *slog.Logger) *Link {
 	cfg = cfg.withDefaults()
 	if cfg.Stamp == nil {
-		cfg.Stamp = func() (string, error) { return "", nil }
-		if cfg.Adapter == nil {
-			cfg.Stamp = socketStamp(cfg.Socket)
-		}
+		cfg.Stamp = socketStamp(cfg.Socket)
 	}
-	if cfg.Adapter == nil {
-		cfg.Adapter = func() adapter.VppAPI { return newSocket(cfg.Socket) }
+	if cfg.transport == nil {
+		cfg.transport = func() transport { return newSocket(cfg.Socket) }
 	}
 	return &Link{cfg: cfg, log: log, registry: newRegistry()}
 }

@@ -174,12 +174,10 @@ func (conn *connection) lookup(msg api.Message) (uint16, error) {
 	return 0, fmt.Errorf("look up %s_%s: %w", msg.GetMessageName(), msg.GetCrcString(), err)
 }
 
-// table is the message table of the connected VPP. Behind a transport that cannot say so, a message
-// without its CRC is not found.
+// table is the message table of the connected VPP.
 func (conn *connection) table(name, crc string) bool {
 	if crc == "" {
-		t, ok := conn.api.(interface{ has(name string) bool })
-		return ok && t.has(name)
+		return conn.api.has(name)
 	}
 	_, err := conn.api.GetMsgID(name, crc)
 	return err == nil

@@ -138,11 +138,7 @@ func (conn *connection) write(context uint32, data []byte, what string) bool {
 // flush makes the transport write what it keeps: many messages in one system call. It fails as
 // write does.
 func (conn *connection) flush() bool {
-	keeps, is := conn.api.(interface{ flush() error })
-	if !is {
-		return true
-	}
-	if err := keeps.flush(); err != nil {
+	if err := conn.api.flush(); err != nil {
 		conn.fail(fmt.Errorf("send to VPP: %w", err))
 		return false
 	}

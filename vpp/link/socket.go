@@ -41,6 +41,18 @@ const (
 	farewell = 100 * time.Millisecond
 )
 
+// transport carries the messages of one connection; socket is the one outside of tests.
+type transport interface {
+	listen(receive adapter.MsgCallback, ended func(error))
+	Connect() error
+	Disconnect() error
+	GetMsgID(name, crc string) (uint16, error)
+	has(name string) bool
+	SendMsg(context uint32, request []byte) error
+	flush() error
+	abort()
+}
+
 // socket is the transport over VPP's API socket, for one connection. Other than GoVPP's, it bounds
 // what a frame may be, and reports the end of the stream.
 type socket struct {
@@ -63,21 +75,16 @@ type socket struct {
 	torn   bool
 }
 
-var _ adapter.VppAPI = (*socket)(nil)
-
 // newSocket makes a transport that is not connected yet.
 func newSocket(path string) *socket {
 	return &socket{path: path, receive: func(uint16, []byte) {}, ended: func(error) {}}
 }
 
-// SetMsgCallback sets the receiver of messages; it is called before Connect.
-func (s *socket) SetMsgCallback(receive adapter.MsgCallback) { s.receive = receive }
-
-// onEnd sets what is called at the end of the stream; it is called before Connect.
-func (s *socket) onEnd(ended func(error)) { s.ended = ended }
-
-// WaitReady is a part of the interface that the link does not use.
-func (*socket) WaitReady() error { return nil }
+// listen sets the receiver of messages, and what is called at the end of the stream; it is called
+// before Connect.
+func (s *socket) listen(receive adapter.MsgCallback, ended func(error)) {
+	s.receive, s.ended = receive, ended
+}
 
 // Connect connects to VPP and reads its message table. It takes as long as VPP takes to answer;
 // abort ends it.

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
@@ -275,9 +274,9 @@ func TestHungVPPNeverBlocksAWrite(t *testing.T) {
 			vpp := newFakeVPP()
 			path := filepath.Join(t.TempDir(), "api.sock")
 			listen(t, vpp, path)
-			transport := newSocket(path)
+			made := newSocket(path)
 			l, states, stop := connectTo(t, Config{
-				Adapter: func() adapter.VppAPI { return transport }, ReplyTimeout: time.Minute, ProbeInterval: 5 * time.Millisecond,
+				Socket: path, transport: func() transport { return made }, ReplyTimeout: time.Minute, ProbeInterval: 5 * time.Millisecond,
 			})
 			await(t, states, "up", isUp)
 			wake := vpp.hang()
@@ -291,9 +290,9 @@ func TestHungVPPNeverBlocksAWrite(t *testing.T) {
 				t.Fatalf("Do = %v, %v", results[len(results)-1].Err, err)
 			}
 			stop()
-			transport.write.Lock()
-			defer transport.write.Unlock()
-			if transport.torn {
+			made.write.Lock()
+			defer made.write.Unlock()
+			if made.torn {
 				t.Error("a write was blocked until the socket was closed")
 			}
 		})

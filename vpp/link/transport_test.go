@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/binapi/memclnt"
 )
 
@@ -90,7 +89,7 @@ func TestStubbornTransports(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				vpp := newFakeVPP()
 				gate := make(chan struct{})
-				l := start(t, Config{Adapter: func() adapter.VppAPI {
+				l := start(t, Config{transport: func() transport {
 					s := &stubborn{fakeConn: vpp.adapter().(*fakeConn)}
 					if name == "connect" {
 						s.connect = gate
@@ -118,22 +117,4 @@ func TestStubbornTransports(t *testing.T) {
 			})
 		})
 	}
-}
-
-// panicky is a transport whose Disconnect panics, as GoVPP's does after a failed Connect.
-type panicky struct{ *fakeConn }
-
-// Disconnect panics.
-func (p *panicky) Disconnect() error {
-	_ = p.fakeConn.Disconnect()
-	panic("close of closed channel")
-}
-
-func TestPanicInDisconnectIsContained(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		vpp := newFakeVPP()
-		l := start(t, Config{Adapter: func() adapter.VppAPI { return &panicky{vpp.adapter().(*fakeConn)} }})
-		synctest.Wait()
-		l.stop()
-	})
 }

@@ -27,6 +27,12 @@ var (
 	ErrSilent = errors.New("VPP does not hand out its statistics")
 )
 
+// Source reads statistics at no cost for VPP; a Reader is one.
+type Source[T any] interface {
+	// Read returns when ctx ends, even if VPP hangs.
+	Read(ctx context.Context) (T, error)
+}
+
 // Reader reads entries from the statistics segment of VPP. It connects for every read: memory that
 // was mapped earlier keeps the numbers of a VPP that has ended. It may be used from any goroutine.
 type Reader[T any] struct {

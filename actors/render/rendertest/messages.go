@@ -7,9 +7,9 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
+	"github.com/troupe-vpp/troupe/vpp/stats"
 )
 
 // States of services, as they are acknowledged.
@@ -106,7 +106,7 @@ func (s *Stage) Events() []*messages.Event { return probe.All[*messages.Event](s
 // are free. Then it sends connection, interfaces and a list of services with the next generation.
 func (s *Stage) Memory(generation uint64, free int, keys ...string) {
 	s.Helper()
-	s.Free, s.Config.HeapReserve, s.Config.Heap = free, 15, func() render.Heap { return memory{s} }
+	s.Free, s.Config.HeapReserve, s.Config.Heap = free, 15, func() stats.Source[heap.State] { return memory{s} }
 	s.Kill()
 	s.Connected()
 	s.Found(1 + generation)
@@ -116,7 +116,7 @@ func (s *Stage) Memory(generation uint64, free int, keys ...string) {
 // memory is a heap of 100 MiB.
 type memory struct{ stage *Stage }
 
-// Read satisfies render.Heap.
+// Read satisfies stats.Source.
 func (m memory) Read(context.Context) (heap.State, error) {
 	return heap.State{Total: 100 << 20, Free: m.stage.Free << 20}, nil
 }
