@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net"
@@ -32,6 +33,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	troupeapi "github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
@@ -39,13 +41,21 @@ import (
 // screens is the directory for a picture of each seeded fault.
 var screens = flag.String("screens", "", "directory for a picture of each fault, made with Chromium")
 
-// picture leaves a picture of a document under the name of a fault, if pictures are wanted.
-func picture(fault string, from http.Handler, document string) error {
+// shows returns an error if a document does not have a text, and leaves a picture of it under the
+// name of a fault, if pictures are wanted.
+func shows(fault string, from http.Handler, document, text string) error {
+	server := httptest.NewServer(from)
+	defer server.Close()
+	body, _, err := client.New(server.Listener.Addr().String()).Text(context.Background(), strings.TrimPrefix(document, "/"))
+	if err != nil {
+		return err
+	}
+	if seen := html.UnescapeString(regexp.MustCompile("<[^>]*>").ReplaceAllString(body, "")); !strings.Contains(seen, text) {
+		return fmt.Errorf("%s of %s does not say %q:\n%s", document, fault, text, seen)
+	}
 	if *screens == "" {
 		return nil
 	}
-	server := httptest.NewServer(from)
-	defer server.Close()
 	file := filepath.Join(*screens, strings.ReplaceAll(fault, " ", "-")+".png")
 	out, err := exec.Command("chromium", "--headless", "--no-sandbox", "--window-size=1300,1000", "--screenshot="+file, server.URL+document).CombinedOutput()
 	if err != nil {
@@ -140,17 +150,18 @@ func TestSeededFaults(t *testing.T) {
 	}
 	fleet := newFleetOf(t).kubeconfig
 	pageOfAll := pageAt("tcp", serving(t, `all nodes: http://(\S+)/`, "status", "--all-nodes", "--serve", "127.0.0.1:0", "--kubeconfig", fleet))
+	const differs = "the operations below repair it. Next, on the node: troupe resync"
 	open := acl.ACLAddReplace{Tag: "troupe/deny/local", R: []acl_types.ACLRule{{IsPermit: acl_types.ACL_ACTION_API_PERMIT}}}
 	for _, fault := range []struct {
 		name, command, address string
 		seed                   func()
 		want                   string
 		page                   http.Handler // nil = none, the picture is of the text
-		document               string
+		document, says         string
 	}{
-		{"an access list of Troupe was changed", "diff", here, request(&open), "acl troupe/deny/local", page, "/diff"},
-		{"a route of Troupe was removed", "diff", here, request(&ip.IPRouteAddDelV2{Route: all}), "add reject route 10.96.0.0/12", page, "/diff"},
-		{"the table of NAT sessions is full", "get sessions", here, func() { _, _ = a.Simulator().FillSessions(1025) }, "1025 1025 true", page, "/"},
+		{"an access list of Troupe was changed", "diff", here, request(&open), "acl troupe/deny/local", page, "/diff", differs},
+		{"a route of Troupe was removed", "diff", here, request(&ip.IPRouteAddDelV2{Route: all}), "add reject route 10.96.0.0/12", page, "/diff", differs},
+		{"the table of NAT sessions is full", "get sessions", here, func() { _, _ = a.Simulator().FillSessions(1025) }, "1025 1025 true", page, "/", "Next: raise nat44.sessionLimitMax;"},
 		{"an interface of a pod is in another table", "get service NAMESPACE/NAME", here, func() {
 			request(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 7}})()
 			for _, i := range interfacesOf(t, here) {
@@ -158,11 +169,11 @@ func TestSeededFaults(t *testing.T) {
 					request(&interfaces.SwInterfaceSetTable{SwIfIndex: interface_types.InterfaceIndex(i.Index), VrfID: 7})()
 				}
 			}
-		}, "10.1.1.4:8080 (table 7)", page, "/services/shop/web"},
-		{"a second agent is started", "agent", here + " --node-name shop-a --vpp simulated --etcd none --kube-source files:" + dir + " --http-address= --healthz-bind-address=", func() {}, "is in use by another agent", nil, "/"},
-		{"an endpoint drains", "explain NAMESPACE/NAME", here, func() { edit("ready: true", "ready: false") }, "draining", page, "/services/shop/web"},
-		{"a node has another version", "status --all-nodes", " --kubeconfig " + fleet, func() {}, "differs: version v1.2.2", pageOfAll, "/"},
-		{"the API server is away", "status", alone, func() {}, "connection refused", pageAlone, "/"},
+		}, "10.1.1.4:8080 (table 7)", page, "/services/shop/web", "10.1.1.4:8080 (table 7): its interface is in another table than others. Next: let the CNI move it;"},
+		{"a second agent is started", "agent", here + " --node-name shop-a --vpp simulated --etcd none --kube-source files:" + dir + " --http-address= --healthz-bind-address=", func() {}, "is in use by another agent", nil, "/", "does a second agent run on this node?"},
+		{"an endpoint drains", "explain NAMESPACE/NAME", here, func() { edit("ready: true", "ready: false") }, "draining", page, "/services/shop/web", "draining"},
+		{"a node has another version", "status --all-nodes", " --kubeconfig " + fleet, func() {}, "differs: version v1.2.2", pageOfAll, "/", "Next: kubectl -n troupe-system rollout status ds/troupe-agent"},
+		{"the API server is away", "status", alone, func() {}, "connection refused", pageAlone, "/", "Next: check the API server, and kubernetes.apiServer; troupe check"},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			if !regexp.MustCompile(`(?m)^\| ` + fault.name + " \\| `troupe " + fault.command + "` \\| [^|]+ \\| [^|]+ \\|$").Match(operations) {
@@ -173,7 +184,7 @@ func TestSeededFaults(t *testing.T) {
 			if fault.page == nil {
 				fault.page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, r.out+r.errs) })
 			}
-			if err := picture(fault.name, fault.page, fault.document); err != nil {
+			if err := shows(fault.name, fault.page, fault.document, fault.says); err != nil {
 				t.Error(err)
 			}
 		})
