@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -26,7 +28,19 @@ func Cluster(ask func(context.Context) (titles []any, rows [][]any, err error)) 
 			status = http.StatusServiceUnavailable
 		}
 		var out bytes.Buffer
-		if err := document.Execute(&out, map[string]any{"Titles": titles, "Rows": rows, "Error": err, "Now": time.Now()}); err != nil {
+		ready, next := 0, []string{}
+		for _, row := range rows {
+			if row[1] == "yes" {
+				ready++
+			}
+		}
+		if ready < len(rows) {
+			next = append(next, "Some nodes are not ready. Next: `troupe check --all-nodes`")
+		}
+		if slices.ContainsFunc(rows, func(row []any) bool { return strings.Contains(fmt.Sprint(row...), "differs: version") }) {
+			next = append(next, "The version of the agent differs. Next: `kubectl -n troupe-system rollout status ds/troupe-agent`")
+		}
+		if err := document.Execute(&out, map[string]any{"Titles": titles, "Rows": rows, "Error": err, "Now": time.Now(), "Ready": ready, "Next": next}); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,8 @@ type end struct {
 	// approximation.
 	Share        *float64
 	Approximated bool
+	// Table of VPP in which the row reaches it.
+	Table uint32
 	// Sessions counts its NAT sessions; nil = they were not read.
 	Sessions *int
 	// Draining describes an endpoint that gets no new connections; "" = it gets some.
@@ -126,7 +129,7 @@ func (m *mapped) end(address, frontend string) end {
 	var all, own uint32
 	for _, l := range m.rows[frontend].Locals {
 		if all += l.Weight; l.Address == address {
-			own = l.Weight
+			own, e.Table = l.Weight, l.Table
 		}
 	}
 	if own > 0 {
@@ -139,33 +142,79 @@ func (m *mapped) end(address, frontend string) end {
 	return e
 }
 
-// sentence is the first sentence of the overview: the state, its cause, and a command that shows
-// more or repairs.
-type sentence struct{ State, Cause, Command string }
+// sentence is the first sentence of the overview, with the causes of its state.
+type sentence struct {
+	State  string
+	Causes []cause
+}
 
-// remedies are the commands for a part of readiness that is not well; other parts have troupe
-// check.
+// cause is a fault with the next step, in which commands stand between backticks.
+type cause struct{ Text, Next string }
+
+// remedies are the next steps for a part of readiness that is not well, as docs/operations.md has
+// them; other parts have troupe check.
 var remedies = map[string]string{
-	"nat44": "troupe get resync", "cnat": "troupe get resync", "routes": "troupe get resync", "interfaces": "troupe get interfaces", "sessions": "troupe get sessions",
+	"nat44": "`troupe get resync`", "cnat": "`troupe get resync`", "routes": "`troupe get resync`",
+	"interfaces": "let the CNI connect these pods again; `troupe get interfaces`",
+	"link":       "start VPP; `troupe check`",
+	"watch":      "check the API server, and `kubernetes.apiServer`; `troupe check`",
+	"sessions":   "raise `nat44.sessionLimitMax`; `troupe get sessions`",
+}
+
+// remedied is a reason of readiness with its remedy.
+func remedied(reason string) cause {
+	part, _, _ := strings.Cut(reason, ":")
+	return cause{reason, cmp.Or(remedies[part], "`troupe check`")}
 }
 
 // say makes the sentence. Services are ordered, the worst first.
 func say(s *api.NodeStatus, services []api.Service) sentence {
-	part, _, _ := strings.Cut(s.Reason, ":")
-	worst := slices.DeleteFunc(slices.Clone(services), func(s api.Service) bool { return s.Served == api.ServedAll || s.Frontends == 0 })
-	served := fmt.Sprintf("%d of %d services are served", s.Served[api.ServedAll], len(services))
-	switch {
-	case !s.Ready:
-		return sentence{"not ready", s.Reason, cmp.Or(remedies[part], "troupe check")}
-	case len(s.Warnings) > 0 && len(worst) != 1:
-		part, _, _ = strings.Cut(s.Warnings[0], ":")
-		return sentence{"ready, " + served, s.Warnings[0], cmp.Or(remedies[part], "troupe check")}
-	case len(worst) > 0:
-		w := &worst[0]
-		return sentence{"ready, " + served, fmt.Sprintf("%s is %s: %s", w.Key, w.Served, cmp.Or(w.Error, w.Served.Why())), "troupe explain " + w.Key}
-	default:
-		return sentence{State: "ready, " + served}
+	if !s.Ready {
+		return sentence{"not ready", []cause{remedied(s.Reason)}}
 	}
+	said := sentence{State: fmt.Sprintf("ready, %d of %d services are served", s.Served[api.ServedAll], len(services))}
+	for _, w := range s.Warnings {
+		said.Causes = append(said.Causes, remedied(w))
+	}
+	for i := range services {
+		if w := &services[i]; w.Served != api.ServedAll && w.Frontends > 0 {
+			said.Causes = append(said.Causes, cause{fmt.Sprintf("%s is %s: %s", w.Key, w.Served, cmp.Or(w.Error, w.Served.Why())), "`troupe explain " + w.Key + "`"})
+			break
+		}
+	}
+	return said
+}
+
+// causes are what is to be said at the top of a service, with the next steps.
+func (s *oneService) causes(node string) (all []cause) {
+	namespace, _, _ := strings.Cut(s.Key, "/")
+	lost := func(u api.EndpointUse) bool { return u.Fault != "" }
+	switch {
+	case s.Served == api.ServedRefused:
+		all = append(all, cause{s.Served.Why(), "make its pods ready; `kubectl -n " + namespace + " get pods,endpointslices`"})
+	case slices.ContainsFunc(s.ServiceDetail.Uses, lost):
+		all = append(all, cause{s.Served.Why(), remedies["interfaces"]})
+	case s.Served == api.ServedAll:
+		all = append(all, cause{Text: s.Served.Why()})
+	default:
+		all = append(all, cause{s.Served.Why(), "`troupe explain " + s.Key + "`"})
+	}
+	tables := map[string]uint32{} // of the endpoints on this node, which the CNI connects
+	for _, l := range s.Lanes {
+		for _, e := range l.Ends {
+			if e.Node == node && e.Share != nil {
+				tables[e.Address] = e.Table
+			}
+		}
+	}
+	for _, address := range slices.Sorted(maps.Keys(tables)) {
+		table := tables[address]
+		if table != 0 && slices.Contains(slices.Collect(maps.Values(tables)), 0) {
+			all = append(all, cause{api.Local{Address: address, Table: table}.Text() + ": its interface is in another table than others", "let the CNI move it; `troupe get interfaces`"})
+			break
+		}
+	}
+	return all
 }
 
 // repeated is a text that several objects share.

@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +58,8 @@ func TestLargeMap(t *testing.T) {
 	}
 }
 
-// TestSentence: the first sentence has the state, one cause, and a command.
+// TestSentence: the first sentence has the state, the causes, and their next steps, as
+// docs/operations.md has them.
 func TestSentence(t *testing.T) {
 	service := func(served api.Served, err string) []api.Service {
 		return []api.Service{{Key: "a/b", Frontends: 1, Served: served, Error: err}}
@@ -66,18 +69,59 @@ func TestSentence(t *testing.T) {
 		services []api.Service
 		want     string
 	}{
-		{api.NodeStatus{Ready: true, Served: map[api.Served]int{api.ServedAll: 1}}, service(api.ServedAll, ""), "ready, 1 of 1 services are served||"},
-		{api.NodeStatus{Reason: "link: no such file"}, service(api.ServedWaiting, ""), "not ready|link: no such file|troupe check"},
-		{api.NodeStatus{Reason: "nat44: refused"}, nil, "not ready|nat44: refused|troupe get resync"},
-		{api.NodeStatus{Ready: true}, service(api.ServedRefused, "no endpoint"), "ready, 0 of 1 services are served|a/b is refused: no endpoint|troupe explain a/b"},
+		{api.NodeStatus{Ready: true, Served: map[api.Served]int{api.ServedAll: 1}}, service(api.ServedAll, ""), "ready, 1 of 1 services are served"},
+		{api.NodeStatus{Reason: "link: no such file"}, service(api.ServedWaiting, ""), "not ready|link: no such file|start VPP; `troupe check`"},
+		{api.NodeStatus{Reason: "nat44: refused"}, nil, "not ready|nat44: refused|`troupe get resync`"},
+		{api.NodeStatus{Ready: true}, service(api.ServedRefused, "no endpoint"), "ready, 0 of 1 services are served|a/b is refused: no endpoint|`troupe explain a/b`"},
 		{
 			api.NodeStatus{Ready: true, Warnings: []string{"interfaces: none for 10.1.1.2"}},
-			append(service(api.ServedNone, ""), service(api.ServedNone, "")...),
-			"ready, 0 of 2 services are served|interfaces: none for 10.1.1.2|troupe get interfaces",
+			service(api.ServedPartly, "lost"),
+			"ready, 0 of 1 services are served|interfaces: none for 10.1.1.2|let the CNI connect these pods again; `troupe get interfaces`|a/b is partly: lost|`troupe explain a/b`",
 		},
 	} {
 		s := say(&c.status, c.services)
-		if got := strings.Join([]string{s.State, s.Cause, s.Command}, "|"); got != c.want {
+		got := s.State
+		for _, cause := range s.Causes {
+			got += "|" + cause.Text + "|" + cause.Next
+		}
+		if got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	operations, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, remedy := range remedies {
+		if first, _, _ := strings.Cut(remedy, "; "); !strings.Contains(string(operations), first) {
+			t.Errorf("%s: docs/operations.md does not say %q", part, first)
+		}
+	}
+}
+
+// TestCausesOfAService: the top of a service has its state and the next step.
+func TestCausesOfAService(t *testing.T) {
+	share := 0.5
+	lanes := func(table uint32) []lane {
+		return []lane{{Ends: []end{
+			{EndpointUse: api.EndpointUse{Address: "10.1.1.4:80", Node: "a"}, Share: &share, Table: table},
+			{EndpointUse: api.EndpointUse{Address: "10.1.1.5:80", Node: "a"}, Share: &share, Table: 7},
+		}}}
+	}
+	for _, c := range []struct {
+		served api.Served
+		fault  string
+		lanes  []lane
+		want   []cause
+	}{
+		{api.ServedAll, "", lanes(7), []cause{{Text: api.ServedAll.Why()}}},
+		{api.ServedAll, "", lanes(0), []cause{{Text: api.ServedAll.Why()}, {"10.1.1.5:80 (table 7): its interface is in another table than others", "let the CNI move it; `troupe get interfaces`"}}},
+		{api.ServedRefused, "", nil, []cause{{api.ServedRefused.Why(), "make its pods ready; `kubectl -n shop get pods,endpointslices`"}}},
+		{api.ServedPartly, "no interface", nil, []cause{{api.ServedPartly.Why(), "let the CNI connect these pods again; `troupe get interfaces`"}}},
+		{api.ServedWaiting, "", nil, []cause{{api.ServedWaiting.Why(), "`troupe explain shop/web`"}}},
+	} {
+		s := oneService{Lanes: c.lanes, ServiceDetail: &api.ServiceDetail{Service: api.Service{Key: "shop/web", Served: c.served}, Uses: []api.EndpointUse{{Fault: c.fault}}}}
+		if got := s.causes("a"); !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -53,6 +53,8 @@ func sortServices(all []api.Service) {
 // oneService is the data of the view of a service.
 type oneService struct {
 	*api.ServiceDetail
+	// Causes are the sentences at the top.
+	Causes []cause
 	// Lanes are the map: clients, frontends, endpoints.
 	Lanes []lane
 	// Actor is the path of its actor.
@@ -87,6 +89,7 @@ func (h *handler) service(r *http.Request) (any, error) {
 	data.Uses = detail.Uses[:min(len(detail.Uses), perPage)]
 	data.MoreUses = len(detail.Uses) - len(data.Uses)
 	data.Lanes = h.lanes(ctx, &data)
+	data.Causes = data.causes(h.Node)
 	events, err := h.Source.Events(ctx, api.EventQuery{Object: key, Limit: 50})
 	if err != nil {
 		return nil, err

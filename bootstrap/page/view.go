@@ -110,6 +110,7 @@ func functions() template.FuncMap {
 		"n":       number,
 		"words":   words,
 		"pods":    pods,
+		"next":    next,
 		"json":    indented,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 		"seconds": func(s float64) string {
@@ -148,6 +149,17 @@ func words(text string) template.HTML {
 		}
 	}
 	return template.HTML(strings.Join(parts, " ")) //nolint:gosec // escaped above
+}
+
+// next is a next step, with its commands in the style of code.
+func next(step string) template.HTML {
+	parts := strings.Split(step, "`")
+	for i := range parts {
+		if parts[i] = template.HTMLEscapeString(parts[i]); i%2 == 1 {
+			parts[i] = `<code class="word">` + parts[i] + "</code>"
+		}
+	}
+	return template.HTML(strings.Join(parts, "")) //nolint:gosec // escaped above
 }
 
 // indented is JSON for people.
