@@ -50,8 +50,9 @@
 //     ends them itself.
 //   - VPP has no message that returns the networks excluded from source NAT; Read takes them from
 //     the output of the command "show cnat snat-policy".
-//   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and
-//     packets to other ports of cluster IPs.
+//   - Source NAT has 16,384 ports for each protocol and node. VPP drops packets to
+//     other ports of cluster IPs. It drops fragments to VIPs as well: CNAT's nodes stand before the
+//     reassembly, and no message changes the order.
 //
 // # Which clients keep their address
 //
