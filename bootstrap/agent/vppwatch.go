@@ -45,7 +45,6 @@ func (a *Agent) watchVPP(socket string, l link.Runner) link.Runner {
 	return w
 }
 
-// Run satisfies link.Runner.
 func (w *vppWatch) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	return w.Runner.Run(ctx, func(state *messages.LinkState) {
 		if err := w.seen(ctx, state); err != nil {
