@@ -65,13 +65,13 @@ func newQueue[K Key](wishes wishes[K], compare func(K) Step) *queue[K] {
 	}
 }
 
-// Dirty is that of Progress.
+// Dirty satisfies Progress.
 func (q *queue[K]) Dirty(k K) bool {
 	_, dirty := q.dirty[k]
 	return dirty
 }
 
-// Refusal is that of Progress.
+// Refusal satisfies Progress.
 func (q *queue[K]) Refusal(k K) (times int, err error) {
 	if f := q.failed[k]; f != nil {
 		return f.tries, f.err
@@ -82,7 +82,7 @@ func (q *queue[K]) Refusal(k K) (times int, err error) {
 // inSync reports whether VPP holds what is wanted, or what may not be changed yet.
 func (q *queue[K]) inSync(k K) bool { return q.compare(k).Cost == 0 }
 
-// Pending is that of Progress.
+// Pending satisfies Progress.
 func (q *queue[K]) Pending() int { return len(q.dirty) - len(q.failed) }
 
 // waiting is the time, in Unix nanoseconds, since which the oldest object waits for the answer to
