@@ -145,7 +145,6 @@ type finished struct {
 	done chan struct{}
 }
 
-// Operations satisfies report.Observer.
 func (f finished) Operations(string, int, int, int) { f.done <- struct{}{} }
 
 // BenchmarkChange is one changed endpoint among many services: from the source until VPP has

@@ -36,10 +36,8 @@ type patient struct {
 	fatal   []error
 }
 
-// Healed satisfies report.Observer.
 func (p *patient) Healed(part, step string, n int) { p.taken[part+" "+step] += n }
 
-// Drifted satisfies report.Observer.
 func (p *patient) Drifted(_ string, n int) { p.drifted += n }
 
 // onNode plays on a node that serves two services.

@@ -80,7 +80,6 @@ type checkupListener struct {
 	once    sync.Once
 }
 
-// Close satisfies net.Listener.
 func (l *checkupListener) Close() error {
 	l.once.Do(func() {
 		l.of.mu.Lock()

@@ -46,7 +46,6 @@ type overheard struct {
 	routes []netip.Addr
 }
 
-// Do satisfies link.Caller.
 func (o *overheard) Do(ctx context.Context, requests []api.Message) ([]link.Result, error) {
 	o.mu.Lock()
 	for _, request := range requests {

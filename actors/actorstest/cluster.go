@@ -282,7 +282,6 @@ type nodeSync struct {
 	running bool
 }
 
-// Run satisfies desired.NodeSync.
 func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	if n.running {
 		return errTwice
@@ -294,8 +293,6 @@ func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) er
 	return nil
 }
 
-// SetNodes satisfies desired.NodeSync.
 func (*nodeSync) SetNodes(*messages.NodeInput) {}
 
-// Publish satisfies desired.NodeSync.
 func (*nodeSync) Publish([]string) {}

@@ -267,7 +267,6 @@ func (w *World) Reader() vpplink.Caller { return virtual.NewReader(w.VPP) }
 // testLog writes the log of the troupe into the test's.
 type testLog struct{ testing.TB }
 
-// Write satisfies io.Writer.
 func (l testLog) Write(p []byte) (int, error) {
 	defer func() { _ = recover() }() // a line after the end of the test has nowhere to go
 	l.Log(strings.TrimSpace(string(p)))

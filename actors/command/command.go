@@ -201,7 +201,6 @@ var (
 // refusal is an error that ErrState matches.
 type refusal struct{ error }
 
-// Is satisfies errors.Is.
 func (refusal) Is(target error) bool { return target == ErrState }
 
 // Refusal returns an error with this text that ErrState matches.

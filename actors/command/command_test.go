@@ -34,13 +34,10 @@ type (
 
 const testDeadline = 10 * time.Second
 
-// Start satisfies runtime.Behaviour.
 func (*worker) Start(c *runtime.Context) { c.Ready() }
 
-// Stop satisfies runtime.Behaviour.
 func (w *worker) Stop(c *runtime.Context) { w.Interrupt(c) }
 
-// Receive satisfies runtime.Behaviour.
 func (w *worker) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *job:
@@ -63,13 +60,10 @@ func (w *worker) Receive(c *runtime.Context, msg any) {
 // caller passes jobs on as requests and collects the answers.
 type caller struct{ answers *[]*Result }
 
-// Start satisfies runtime.Behaviour.
 func (*caller) Start(c *runtime.Context) { c.Ready() }
 
-// Stop satisfies runtime.Behaviour.
 func (*caller) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (l *caller) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *job:

@@ -87,16 +87,12 @@ func (r *registry) reportWatch(c *runtime.Context) {
 // postSink turns the deliveries of a source into messages to the registry.
 type postSink struct{ post func(msg any) }
 
-// ServiceChanged satisfies kube.Sink.
 func (p postSink) ServiceChanged(in *messages.ServiceInput) {
 	p.post(&messages.ServiceChanged{Input: in})
 }
 
-// NodeChanged satisfies kube.Sink.
 func (p postSink) NodeChanged(in *messages.NodeInput) { p.post(&messages.NodeChanged{Input: in}) }
 
-// Snapshot satisfies kube.Sink.
 func (p postSink) Snapshot(s *messages.Snapshot) { p.post(s) }
 
-// Health satisfies kube.Sink.
 func (p postSink) Health(h kube.Health) { p.post(&h) }

@@ -79,7 +79,6 @@ type fakeFeed struct {
 	listened, refresh int
 }
 
-// Listen satisfies kube.Feed.
 func (f *fakeFeed) Listen(sink kube.Sink) (leave func()) {
 	f.listened++
 	turn := f.listened
@@ -91,7 +90,6 @@ func (f *fakeFeed) Listen(sink kube.Sink) (leave func()) {
 	}
 }
 
-// Refresh satisfies kube.Feed.
 func (f *fakeFeed) Refresh() { f.refresh++ }
 
 // change changes the cluster and delivers it as changes.
@@ -110,7 +108,6 @@ type fakeSync struct {
 	published [][]string
 }
 
-// Run satisfies NodeSync.
 func (f *fakeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	f.runs++
 	for {
@@ -127,10 +124,8 @@ func (f *fakeSync) Run(ctx context.Context, out func(*messages.ClusterState)) er
 	}
 }
 
-// SetNodes satisfies NodeSync.
 func (f *fakeSync) SetNodes(n *messages.NodeInput) { f.nodes = n }
 
-// Publish satisfies NodeSync.
 func (f *fakeSync) Publish(addresses []string) { f.published = append(f.published, addresses) }
 
 // testNodeInput is what Kubernetes says of this node.

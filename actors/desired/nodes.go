@@ -34,7 +34,6 @@ func NewNodes(config *Config) runtime.Behaviour {
 	return &nodes{Health: report.Health{Part: "nodes"}, config: config}
 }
 
-// Start satisfies runtime.Behaviour.
 func (n *nodes) Start(c *runtime.Context) {
 	if sync := n.config.NodeSync; sync != nil {
 		post, runs := c.Post(), n.config.NodeSyncRuns
@@ -51,10 +50,8 @@ func (n *nodes) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// Stop satisfies runtime.Behaviour.
 func (*nodes) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (n *nodes) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.NodeChanged:

@@ -83,14 +83,12 @@ func (r *registry) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// Stop satisfies runtime.Behaviour.
 func (r *registry) Stop(*runtime.Context) {
 	if r.watch.leave != nil {
 		r.watch.leave()
 	}
 }
 
-// Receive satisfies runtime.Behaviour.
 func (r *registry) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Snapshot:
@@ -420,7 +418,6 @@ func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	}
 }
 
-// Inspect satisfies runtime.Inspector.
 func (r *registry) Inspect() any {
 	return map[string]any{
 		"services": len(r.entries), "generation": r.generation, "complete": r.complete, "fromTheMirror": r.mirrored && !r.complete,

@@ -31,7 +31,6 @@ func NewService(config *Config, key string) runtime.Behaviour {
 	return &serviceActor{config: config, key: key, acks: map[string]*messages.RenderAck{}}
 }
 
-// Start satisfies runtime.Behaviour.
 func (s *serviceActor) Start(c *runtime.Context) {
 	// a message that came before this incarnation may be lost with the one that was handling it
 	c.Send(c.PID(address.Registry), &messages.PullSpec{Key: s.key, Incarnation: c.Incarnation()})
@@ -40,7 +39,6 @@ func (s *serviceActor) Start(c *runtime.Context) {
 // Stop satisfies runtime.Behaviour: nothing is taken out of VPP here.
 func (*serviceActor) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (s *serviceActor) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.ServiceSpec:

@@ -169,7 +169,6 @@ func (x *externals) Start(c *runtime.Context) {
 // Stop satisfies runtime.Behaviour: what is in VPP stays.
 func (x *externals) Stop(c *runtime.Context) { x.Interrupt(c) }
 
-// Receive satisfies runtime.Behaviour.
 func (x *externals) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *loadedDocuments:

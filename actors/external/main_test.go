@@ -45,13 +45,10 @@ func newSources(families ...string) *sources {
 // say has a family report something.
 func (s *sources) say(u external.Update) { s.pending = append(s.pending, u) }
 
-// Families satisfies external.Sources.
 func (s *sources) Families() []string { return s.families }
 
-// Load satisfies external.Sources.
 func (s *sources) Load(context.Context) (map[string][]byte, error) { return maps.Clone(s.saved), nil }
 
-// Save satisfies external.Sources.
 func (s *sources) Save(_ context.Context, source string, document []byte) error {
 	if s.broken != nil {
 		return s.broken

@@ -60,7 +60,6 @@ type healthTick struct{}
 // New returns the actor.
 func New(config *Config) runtime.Behaviour { return &healer{config: config} }
 
-// Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
 	// Readiness begins anew: each part repeats its health within a heartbeat.
 	h.parts, h.since, h.changes = map[string]received{}, c.Now(), map[string]change{}
@@ -80,7 +79,6 @@ func (h *healer) Stop(c *runtime.Context) {
 	h.config.Readiness.store(Report{Since: c.Now(), Parts: []Part{{Name: "agent", Reason: "healer is down", Since: c.Now()}}})
 }
 
-// Receive satisfies runtime.Behaviour.
 func (h *healer) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Health:
@@ -219,7 +217,6 @@ func (h *healer) record(c *runtime.Context, all Report) {
 	}
 }
 
-// Inspect satisfies runtime.Inspector.
 func (h *healer) Inspect() any {
 	parts := map[string]string{}
 	for name, p := range h.parts {

@@ -43,7 +43,6 @@ type observer struct {
 	s *stage
 }
 
-// Healed satisfies report.Observer.
 func (o observer) Healed(part, step string, n int) {
 	for range n {
 		o.s.healed = append(o.s.healed, part+" "+step)

@@ -25,10 +25,8 @@ import (
 // silentFeed never delivers anything.
 type silentFeed struct{}
 
-// Listen satisfies kube.Feed.
 func (silentFeed) Listen(kube.Sink) (leave func()) { return func() {} }
 
-// Refresh satisfies kube.Feed.
 func (silentFeed) Refresh() {}
 
 // TestEveryPartHasAHeartbeat: a part without news repeats its health in time, or the healer would

@@ -152,10 +152,8 @@ func forwardHints(ctx context.Context, hints <-chan struct{}, post func(any)) {
 	}
 }
 
-// Stop satisfies runtime.Behaviour.
 func (i *interfacesActor) Stop(c *runtime.Context) { i.Interrupt(c) }
 
-// Receive satisfies runtime.Behaviour.
 func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	if i.handleCommand(c, msg) {
 		return
@@ -384,7 +382,6 @@ func (i *interfacesActor) send(c *runtime.Context) {
 	}
 }
 
-// Inspect satisfies runtime.Inspector.
 func (i *interfacesActor) Inspect() any {
 	return map[string]any{
 		"generation": i.generation, "interfaces": len(i.set.GetInterfaces()), "complete": i.set.GetComplete(), "looking": i.looking, "podsKnown": i.podsKnown, "pods": len(i.pods),

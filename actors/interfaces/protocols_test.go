@@ -13,7 +13,6 @@ import (
 // counted is what VPP has counted.
 type counted map[uint32]bool
 
-// Read satisfies stats.Source.
 func (c counted) Read(context.Context) (map[uint32]bool, error) { return maps.Clone(c), nil }
 
 // TestOtherProtocolsAreSeen: a second after VPP has received a packet that is not TCP, UDP or ICMP,

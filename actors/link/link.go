@@ -85,7 +85,6 @@ func (l *linkActor) Start(c *runtime.Context) {
 // Stop satisfies runtime.Behaviour; the connection is closed with the incarnation.
 func (*linkActor) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (l *linkActor) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.LinkState:
@@ -152,7 +151,6 @@ func (l *linkActor) send(c *runtime.Context) {
 	}
 }
 
-// Inspect satisfies runtime.Inspector.
 func (l *linkActor) Inspect() any {
 	return map[string]any{"up": l.state.GetUp(), "version": l.state.GetVersion(), "boot": l.state.GetBoot(), "session": l.state.GetSession(), "reason": l.state.GetReason()}
 }

@@ -190,7 +190,6 @@ type failingLink struct {
 	runs, both int // both counts runs at the same time
 }
 
-// Run satisfies Link.
 func (f *failingLink) Run(ctx context.Context, _ func(*messages.LinkState)) error {
 	f.runs++
 	if f.busy {

@@ -36,7 +36,6 @@ var (
 	_ actor.SupervisorStrategy = (*adapter)(nil)
 )
 
-// Receive satisfies actor.Actor.
 func (a *adapter) Receive(ac actor.Context) {
 	switch msg := ac.Message().(type) {
 	case *actor.Started:

@@ -23,7 +23,6 @@ type answer struct {
 
 var _ actor.Process = (*answer)(nil)
 
-// SendUserMessage satisfies actor.Process.
 func (a *answer) SendUserMessage(_ *actor.PID, msg any) {
 	_, inner, _ := actor.UnwrapEnvelope(msg)
 	select {
@@ -32,10 +31,8 @@ func (a *answer) SendUserMessage(_ *actor.PID, msg any) {
 	}
 }
 
-// SendSystemMessage satisfies actor.Process.
 func (a *answer) SendSystemMessage(*actor.PID, any) {}
 
-// Stop satisfies actor.Process.
 func (a *answer) Stop(*actor.PID) {}
 
 // Ask sends a request from outside of the actors and waits for the reply, 200 ms if ctx has no

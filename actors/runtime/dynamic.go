@@ -68,7 +68,6 @@ var (
 	_ Inspector  = (*dynamic)(nil)
 )
 
-// Start satisfies Behaviour.
 func (d *dynamic) Start(c *Context) {
 	d.publish(c)
 	c.Ready()
@@ -77,7 +76,6 @@ func (d *dynamic) Start(c *Context) {
 // Stop satisfies Behaviour. Children are stopped by protoactor, timers with the incarnation.
 func (d *dynamic) Stop(*Context) {}
 
-// Receive satisfies Behaviour.
 func (d *dynamic) Receive(c *Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Ensure:
@@ -208,7 +206,6 @@ func (d *dynamic) spec(key string) (spec Spec, err error) {
 	return d.newSpec(key), nil
 }
 
-// childFailed satisfies supervisor.
 func (d *dynamic) childFailed(c *Context, child *Mailbox, f *Failure) {
 	ch := d.find(child.pid)
 	switch {
@@ -221,7 +218,6 @@ func (d *dynamic) childFailed(c *Context, child *Mailbox, f *Failure) {
 	}
 }
 
-// childEnded satisfies supervisor.
 func (d *dynamic) childEnded(c *Context, child *actor.PID) {
 	ch := d.find(child)
 	if ch == nil || ch.box == nil || ch.box.pid != child {
@@ -309,7 +305,6 @@ type troubledChild struct {
 // shownChildren limits what Inspect shows of a Dynamic supervisor.
 const shownChildren = 100
 
-// Inspect satisfies Inspector.
 func (d *dynamic) Inspect() any {
 	state := dynamicState{
 		Children: len(d.children), Quarantined: d.quarantined, Failures: d.failures.count(), Budget: d.policy.Budget,

@@ -54,7 +54,6 @@ var (
 	_ Inspector  = (*ordered)(nil)
 )
 
-// Start satisfies Behaviour.
 func (o *ordered) Start(c *Context) {
 	o.publish(c)
 	o.states = make([]childState, len(o.children))
@@ -67,7 +66,6 @@ func (o *ordered) Start(c *Context) {
 // Stop satisfies Behaviour. Children are stopped by protoactor, timers with the incarnation.
 func (o *ordered) Stop(*Context) {}
 
-// Receive satisfies Behaviour.
 func (o *ordered) Receive(c *Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Ready:
@@ -153,7 +151,6 @@ func (o *ordered) begin(c *Context, i int) {
 	s.box, s.incarnation, s.begun, s.due = box, box.planned(), true, false
 }
 
-// childFailed satisfies supervisor.
 func (o *ordered) childFailed(c *Context, child *Mailbox, f *Failure) {
 	i := o.index(child.pid)
 	if i < 0 || o.states[i].retry.waiting() {
@@ -250,7 +247,6 @@ type orderedChild struct {
 	Due         bool   `json:"due"`
 }
 
-// Inspect satisfies Inspector.
 func (o *ordered) Inspect() any {
 	state := orderedState{AllUp: o.allUp, Failures: o.failures.count(), Budget: o.policy.Budget}
 	for i, s := range o.states {

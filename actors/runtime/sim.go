@@ -232,7 +232,6 @@ func (s *Sim) AfterFunc(d time.Duration, fn func()) Timer {
 	return t
 }
 
-// Stop satisfies Timer.
 func (t *simTimer) Stop() bool { return t.take() != nil }
 
 // take returns the function of a pending timer, once: a timer is either stopped or fired.
@@ -277,13 +276,10 @@ func (s *Sim) nextTimer() (at time.Time, ok bool) {
 // timerHeap orders timers by instant, then by age.
 type timerHeap []*simTimer
 
-// Len satisfies heap.Interface.
 func (h timerHeap) Len() int { return len(h) }
 
-// Swap satisfies heap.Interface.
 func (h timerHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Less satisfies heap.Interface.
 func (h timerHeap) Less(i, j int) bool {
 	if h[i].at.Equal(h[j].at) {
 		return h[i].serial < h[j].serial
@@ -291,10 +287,8 @@ func (h timerHeap) Less(i, j int) bool {
 	return h[i].at.Before(h[j].at)
 }
 
-// Push satisfies heap.Interface.
 func (h *timerHeap) Push(x any) { *h = append(*h, x.(*simTimer)) }
 
-// Pop satisfies heap.Interface.
 func (h *timerHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]

@@ -260,17 +260,14 @@ func (s *System) observe(path, event string) {
 // every dead letter at Info, and the runtime reports them itself.
 type quietHandler struct{ slog.Handler }
 
-// Enabled satisfies slog.Handler.
 func (h quietHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
 }
 
-// WithAttrs satisfies slog.Handler.
 func (h quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return quietHandler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup satisfies slog.Handler.
 func (h quietHandler) WithGroup(name string) slog.Handler {
 	return quietHandler{h.Handler.WithGroup(name)}
 }
@@ -302,10 +299,8 @@ func RealClock() Clock { return realClock{} }
 
 type realClock struct{}
 
-// Now satisfies Clock.
 func (realClock) Now() time.Time { return time.Now() }
 
-// AfterFunc satisfies Clock.
 func (realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
 // The restart budget of all root actors together.

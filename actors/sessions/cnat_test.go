@@ -48,7 +48,6 @@ type commands struct {
 	tally *tally
 }
 
-// Do satisfies link.Caller.
 func (c *commands) Do(ctx context.Context, reqs []api.Message) ([]link.Result, error) {
 	c.tally.calls++
 	results, err := c.Caller.Do(ctx, reqs)

@@ -127,7 +127,6 @@ func New(config *Config) runtime.Behaviour {
 	}
 }
 
-// Start satisfies runtime.Behaviour.
 func (k *housekeeper) Start(c *runtime.Context) {
 	c.Ready()
 	k.Report(c, true, "", 0)
@@ -143,7 +142,6 @@ func (k *housekeeper) Start(c *runtime.Context) {
 // Stop satisfies runtime.Behaviour: the limit stays what it is.
 func (*housekeeper) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.LinkState:

@@ -58,7 +58,6 @@ func (o *tally) CNATSessions(u sessions.CNAT, alarm bool) {
 func (o *tally) Draining(n int)                                    { o.drains = n }
 func (o *tally) Unanswered(silent []sessions.Silent, alarm string) { o.silent, o.lost = silent, alarm }
 
-// Read satisfies stats.Source.
 func (o *tally) Read(context.Context) (sessions.Usage, error) {
 	o.looks++
 	n := uint64(o.vpp.SessionCount())

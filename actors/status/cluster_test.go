@@ -20,7 +20,6 @@ type told struct {
 	own    int
 }
 
-// Record satisfies events.Recorder.
 func (o *told) Record(e events.Event) {
 	if !e.Shared {
 		o.own++

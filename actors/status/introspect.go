@@ -109,10 +109,8 @@ func (i *introspect) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// Stop satisfies runtime.Behaviour.
 func (*introspect) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (i *introspect) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.ServiceStatus:

@@ -37,7 +37,6 @@ type problems struct {
 	counts []int
 }
 
-// InputErrors satisfies report.Observer.
 func (p *problems) InputErrors(n int) { p.counts = append(p.counts, n) }
 
 // statusOf is a status with some problems.

@@ -56,10 +56,8 @@ func (j *journal) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// Stop satisfies runtime.Behaviour.
 func (*journal) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (j *journal) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Event:

@@ -19,7 +19,6 @@ type outside struct {
 	last    events.Event
 }
 
-// Set satisfies HealthChecks.
 func (o *outside) Set(checks []healthcheck.Check) {
 	o.sets++
 	o.ports = nil
@@ -28,7 +27,6 @@ func (o *outside) Set(checks []healthcheck.Check) {
 	}
 }
 
-// Record satisfies events.Recorder.
 func (o *outside) Record(e events.Event) { o.reasons, o.last = append(o.reasons, e.Reason), e }
 
 // inSync is the status of a service in sync; port 0 = without a health check.

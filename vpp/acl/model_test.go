@@ -36,7 +36,6 @@ func newVPP(n int) *vpp {
 	return v
 }
 
-// Do satisfies link.Caller.
 func (v *vpp) Do(_ context.Context, reqs []api.Message) ([]link.Result, error) {
 	if v.down != nil {
 		return nil, v.down
@@ -121,7 +120,6 @@ func (v *vpp) set(index uint32, input, output []uint32) int32 {
 	return 0
 }
 
-// Dump satisfies link.Caller.
 func (v *vpp) Dump(_ context.Context, req api.Message, each func(api.Message)) error {
 	if v.down != nil {
 		return v.down

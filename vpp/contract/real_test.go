@@ -11,7 +11,6 @@ import (
 // real is a process of VPP as a target.
 type real struct{ *realvpp.Process }
 
-// Traffic satisfies Target.
 func (r real) Traffic(t testing.TB, _ *rig) traffic {
 	return realTraffic{realvpp.NewGenerator(t, r.Process)}
 }

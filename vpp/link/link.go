@@ -174,7 +174,6 @@ func Quiet(log *slog.Logger) {
 // quietWriter logs what is written, one line at a time.
 type quietWriter struct{ log *slog.Logger }
 
-// Write satisfies io.Writer.
 func (w quietWriter) Write(line []byte) (int, error) {
 	w.log.Debug("GoVPP logged a line", "line", strings.TrimSpace(string(line)))
 	return len(line), nil

@@ -113,13 +113,11 @@ func (s *Stage) tree(actors Actors, services []string) runtime.Spec {
 // child of an ordered group.
 type readyAtOnce struct{ runtime.Behaviour }
 
-// Start satisfies runtime.Behaviour.
 func (r readyAtOnce) Start(c *runtime.Context) {
 	r.Behaviour.Start(c)
 	c.Ready()
 }
 
-// Inspect satisfies runtime.Inspector.
 func (r readyAtOnce) Inspect() any {
 	if i, ok := r.Behaviour.(runtime.Inspector); ok {
 		return i.Inspect()
@@ -133,15 +131,12 @@ type recorder struct {
 	path  string
 }
 
-// Start satisfies runtime.Behaviour.
 func (*recorder) Start(c *runtime.Context) { c.Ready() }
 
-// Receive satisfies runtime.Behaviour.
 func (r *recorder) Receive(_ *runtime.Context, msg any) {
 	r.stage.heard[r.path] = append(r.stage.heard[r.path], msg)
 }
 
-// Stop satisfies runtime.Behaviour.
 func (*recorder) Stop(*runtime.Context) {}
 
 // Run lets virtual time pass.

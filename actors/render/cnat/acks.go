@@ -10,7 +10,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 )
 
-// Acknowledge satisfies render.Kind.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
 	plan := a.plans[service]
 	if plan == nil {

@@ -94,7 +94,6 @@ func (a *adapter) taken(k rule.Key) string {
 	return "VPP: a translation of another client"
 }
 
-// Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	if a.views[service] = view; view == nil || !a.concerns(view) {
 		delete(a.views, service)
@@ -262,7 +261,6 @@ func (a *adapter) held(k rule.Key) *cnat.Held {
 	return nil
 }
 
-// State satisfies render.Kind.
 func (a *adapter) State() render.State[rule.Key] {
 	return render.State[rule.Key]{
 		Settings: a.settings, RolesRefused: a.refused, Barred: a.barred(), Warning: a.warning(), Held: a.objects, Summary: a.summary,
@@ -346,7 +344,6 @@ func (a *adapter) interfaces(before *cnat.State) []uint32 {
 	return slices.Compact(found)
 }
 
-// Reader satisfies render.Kind.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	ip4, interfaces, addresses := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last)), a.addresses()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -354,7 +351,6 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	}
 }
 
-// Adopt satisfies render.Kind.
 func (a *adapter) Adopt(read any, known bool) (drifted []rule.Key, settings int) {
 	state, before := read.(*cnat.State), cmp.Or(a.have, a.last) //nolint:forcetypeassert // Reader made it
 	state.Inherit(before, a.wanted)

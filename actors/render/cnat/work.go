@@ -76,7 +76,6 @@ func (a *adapter) Work(steps []render.Chosen[rule.Key]) render.Work[rule.Key] {
 	return render.Batch(ops, cnat.Apply, func(op cnat.Op) (rule.Key, bool) { return op.Key, !op.OnRow() })
 }
 
-// Record satisfies render.Kind.
 func (a *adapter) Record(results []render.Result[rule.Key]) {
 	for i := range results {
 		r := &results[i]
@@ -93,7 +92,6 @@ func (a *adapter) Record(results []render.Result[rule.Key]) {
 	}
 }
 
-// Diff satisfies render.Kind.
 func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	state, want := read.(*cnat.State), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = a.claims.All()
@@ -109,7 +107,6 @@ func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	return operations
 }
 
-// Rows satisfies render.Kind.
 func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
 	plan := a.plans[service]
 	if plan == nil {

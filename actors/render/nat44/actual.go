@@ -22,7 +22,6 @@ type reading struct {
 	lists     *acl.State // nil = VPP has none, because the plugin is not loaded
 }
 
-// Forget satisfies render.Kind.
 func (a *adapter) Forget(restarted bool) {
 	if restarted {
 		a.drains = newDrains(a.drains.limit)
@@ -54,7 +53,6 @@ func readLists(ctx context.Context, vpp link.Caller) (*acl.State, error) {
 	return held, err
 }
 
-// Adopt satisfies render.Kind.
 func (a *adapter) Adopt(read any, known bool) (drifted []object, settings int) {
 	m := read.(*reading) //nolint:forcetypeassert // Reader made it
 	before := a.have
@@ -240,7 +238,6 @@ func (a *adapter) anothers(want, held *nat44.Row) bool {
 	return !want.SameService(held)
 }
 
-// Diff satisfies render.Kind.
 func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	m, want := read.(*reading), a.settingsWanted() //nolint:forcetypeassert // Reader made it
 	want.Rows = map[rule.Key]nat44.Row{}
@@ -274,7 +271,6 @@ func (a *adapter) Diff(read any, sweep bool) (operations []render.Difference) {
 	return operations
 }
 
-// Rows satisfies render.Kind.
 func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
 	plan := a.plans[service]
 	if plan == nil {

@@ -83,7 +83,6 @@ func (a *adapter) taken(k object) string {
 	return ""
 }
 
-// Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	a.ranges.plan(service, view)
 	if a.views[service] = view; view == nil {
@@ -281,7 +280,6 @@ func (a *adapter) held(k object) *nat44.Row {
 	return nil
 }
 
-// State satisfies render.Kind.
 func (a *adapter) State() render.State[object] {
 	return render.State[object]{
 		Settings: a.settings, RolesRefused: a.refused, Barred: a.barred(), Warning: a.warning(), Held: a.objects, Draining: len(a.drains.at),

@@ -42,7 +42,6 @@ type externalConfig struct {
 
 func newExternalConfig() externalConfig { return externalConfig{gone: map[object]bool{}} }
 
-// Asks satisfies render.Mail.
 func (*adapter) Asks() []string { return []string{address.External} }
 
 // Handle satisfies render.Mail: external configuration, the ends of rests, and the numbers

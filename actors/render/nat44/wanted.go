@@ -179,7 +179,6 @@ func (a *adapter) lacks(r *nat44.Row) error {
 	return fmt.Errorf("%w: it has %d of %d endpoints", heap.ErrLow, len(want.Locals), len(r.Locals))
 }
 
-// Acknowledge satisfies render.Kind.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
 	if plan := a.plans[service]; plan != nil {
 		ack.Approximations = plan.Approximations

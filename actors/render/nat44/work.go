@@ -116,7 +116,6 @@ func splitRetirements(settings []nat44.Op) (ops, retirements []nat44.Op) {
 	return ops, retirements
 }
 
-// Record satisfies render.Kind.
 func (a *adapter) Record(results []render.Result[object]) {
 	listed := false
 	var refused *acl.Op

@@ -116,7 +116,6 @@ func (s *Stage) Memory(generation uint64, free int, keys ...string) {
 // memory is a heap of 100 MiB.
 type memory struct{ stage *Stage }
 
-// Read satisfies stats.Source.
 func (m memory) Read(context.Context) (heap.State, error) {
 	return heap.State{Total: 100 << 20, Free: m.stage.Free << 20}, nil
 }

@@ -150,13 +150,10 @@ type counter struct {
 	renderer string
 }
 
-// Start satisfies runtime.Behaviour.
 func (*counter) Start(*runtime.Context) {}
 
-// Stop satisfies runtime.Behaviour.
 func (*counter) Stop(*runtime.Context) {}
 
-// Receive satisfies runtime.Behaviour.
 func (n *counter) Receive(c *runtime.Context, msg any) {
 	m, list := msg.(*sessions.Wish)
 	if !list {
@@ -176,7 +173,6 @@ func (n *counter) Receive(c *runtime.Context, msg any) {
 // later is a message that was held back.
 type later struct{ msg any }
 
-// Receive satisfies runtime.Behaviour.
 func (w *watched) Receive(c *runtime.Context, msg any) {
 	if l, ok := msg.(*later); ok {
 		w.Behaviour.Receive(c, l.msg)

@@ -104,7 +104,6 @@ func (a *adapter) external() (found []netip.Prefix) {
 	return found
 }
 
-// Plan satisfies render.Kind.
 func (a *adapter) Plan(service string, view *messages.ServiceView) {
 	wishes := map[netip.Prefix]routes.Claim{}
 	delete(a.refused, service)
@@ -148,7 +147,6 @@ func (a *adapter) Forget(restarted bool) {
 	}
 }
 
-// Reader satisfies render.Kind.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	prefixes, external := a.have.Prefixes(a.claims.All()), a.external()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
@@ -160,7 +158,6 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 	}
 }
 
-// Adopt satisfies render.Kind.
 func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings int) {
 	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
 	if a.unsupported = state == nil; a.unsupported {
@@ -183,7 +180,6 @@ func (a *adapter) Adopt(read any, known bool) (drifted []netip.Prefix, settings 
 	return drifted, 0
 }
 
-// Next satisfies render.Kind.
 func (a *adapter) Next(p netip.Prefix) (s render.Step) {
 	have, want := a.have.Only(p), a.wanted(p)
 	if s.Wanted = len(want) > 0; s.Wanted {
@@ -210,7 +206,6 @@ func (a *adapter) wanted(prefixes ...netip.Prefix) routes.Want {
 	return want
 }
 
-// State satisfies render.Kind.
 func (a *adapter) State() render.State[netip.Prefix] {
 	s := render.State[netip.Prefix]{
 		Settings: true,
