@@ -37,8 +37,6 @@ import (
 //	                            expression
 //	wait-file PATTERN FILE      waits until the file matches
 //	http ADDR METHOD PATH CODE  calls an agent; the answer is the standard output
-//	shows FAULT SOCKET PATH TEXT expects a text on a page of the agent, and leaves a picture of it, if
-//	                            pictures are wanted
 //	listen-on VAR NAME          sets VAR to the address on which agent NAME serves HTTP, as it
 //	                            says in its log
 //	busy VAR                    listens on a port until the script ends and sets VAR to its
@@ -49,6 +47,9 @@ import (
 //	subst VALUE FILE            puts VALUE where the file says ADDRESS
 //	unchanged FILE              expects that the output of a simulator counts as many changes at
 //	                            its end as it did when it was asked
+//	shows FAULT SOCKET PATH TEXT
+//	                            expects a text on a page of the agent; with -screens it leaves a
+//	                            picture
 //	none PATTERN                expects that no file has such a name
 //	replace FILE OLD NEW        replaces text that must be there, the way editors save: by
 //	                            renaming a new file over the old one
@@ -71,19 +72,19 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 		"wait-for":     plain("wait-for PATTERN ARGS...", 2, waitFor),
 		"wait-file":    plain("wait-file PATTERN FILE", 2, waitFile),
 		"http":         plain("http ADDR METHOD PATH CODE", 4, callHTTP),
-		"shows": plain("shows FAULT SOCKET PATH TEXT", 4, func(ts *testscript.TestScript, args []string) {
-			ts.Check(shows(args[0], pageAt("unix", ts.MkAbs(args[1])), args[2], args[3]))
-		}),
-		"listen-on": plain("listen-on VAR NAME", 2, listenOn),
-		"busy":      plain("busy VAR", 1, busyPort),
-		"etcd":      plain("etcd VAR", 1, runEtcd),
-		"stop-etcd": plain("stop-etcd VAR", 1, stopEtcd),
-		"subst":     plain("subst VALUE FILE", 2, func(ts *testscript.TestScript, args []string) { replaceText(ts, []string{args[1], "ADDRESS", args[0]}) }),
-		"unchanged": plain("unchanged FILE", 1, unchanged),
+		"listen-on":    plain("listen-on VAR NAME", 2, listenOn),
+		"busy":         plain("busy VAR", 1, busyPort),
+		"etcd":         plain("etcd VAR", 1, runEtcd),
+		"stop-etcd":    plain("stop-etcd VAR", 1, stopEtcd),
+		"subst":        plain("subst VALUE FILE", 2, func(ts *testscript.TestScript, args []string) { replaceText(ts, []string{args[1], "ADDRESS", args[0]}) }),
+		"unchanged":    plain("unchanged FILE", 1, unchanged),
 		"none": plain("none PATTERN", 1, func(ts *testscript.TestScript, args []string) {
 			if names, err := filepath.Glob(ts.MkAbs(args[0])); err != nil || len(names) > 0 {
 				ts.Fatalf("left behind: %v %v", names, err)
 			}
+		}),
+		"shows": plain("shows FAULT SOCKET PATH TEXT", 4, func(ts *testscript.TestScript, args []string) {
+			ts.Check(shows(args[0], pageAt("unix", ts.MkAbs(args[1])), args[2], args[3]))
 		}),
 		"replace": plain("replace FILE OLD NEW", 3, replaceText),
 	}

@@ -40,17 +40,20 @@ import (
 // screens is the directory for a picture of each seeded fault.
 var screens = flag.String("screens", "", "directory for a picture of each fault, made with Chromium")
 
-// shows returns an error if a document does not have a text, and leaves a picture of it under the
-// name of a fault, if pictures are wanted.
+// shows waits for a text in a document. With -screens it leaves a picture under the name of the
+// fault.
 func shows(fault string, from http.Handler, document, text string) error {
 	server := httptest.NewServer(from)
 	defer server.Close()
-	body, _, err := client.New(server.Listener.Addr().String()).Text(context.Background(), strings.TrimPrefix(document, "/"))
-	if err != nil {
-		return err
-	}
-	if seen := html.UnescapeString(regexp.MustCompile("<[^>]*>").ReplaceAllString(body, "")); !strings.Contains(seen, text) {
-		return fmt.Errorf("%s of %s does not say %q:\n%s", document, fault, text, seen)
+	for began, seen := time.Now(), ""; !strings.Contains(seen, text); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > patience {
+			return fmt.Errorf("%s of %s does not say %q:\n%s", document, fault, text, seen)
+		}
+		body, _, err := client.New(server.Listener.Addr().String()).Text(context.Background(), strings.TrimPrefix(document, "/"))
+		if err != nil {
+			return err
+		}
+		seen = html.UnescapeString(regexp.MustCompile("<[^>]*>").ReplaceAllString(body, ""))
 	}
 	if *screens == "" {
 		return nil
@@ -85,8 +88,8 @@ func interfacesOf(t *testing.T, address string) []troupeapi.Interface {
 }
 
 // TestSeededFaults: the command that docs/operations.md gives for a fault names its cause, and the
-// table has a remedy. incidents.txtar plays the others: a pod without interface, an empty VPP, rows
-// removed, all endpoints unready, and VPP away.
+// table has a remedy, as the page has. incidents.txtar plays the others: a pod without interface,
+// an empty VPP, rows removed, all endpoints unready, and VPP away.
 func TestSeededFaults(t *testing.T) {
 	operations, err := os.ReadFile(filepath.Join("..", "docs", "operations.md"))
 	if err != nil {
@@ -159,7 +162,7 @@ func TestSeededFaults(t *testing.T) {
 		document, says         string
 	}{
 		{"an access list of Troupe was changed", "diff", here, request(&open), "acl troupe/deny/local", page, "/diff", differs},
-		{"a route of Troupe was removed", "diff", here, request(&ip.IPRouteAddDelV2{Route: all}), "add reject route 10.96.0.0/12", page, "/diff", differs},
+		{"a route of Troupe was removed", "diff", here, request(&ip.IPRouteAddDelV2{Route: all}), "add reject route 10.96.0.0/12", page, "/diff", "add reject route 10.96.0.0/12"},
 		{"the table of NAT sessions is full", "get sessions", here, func() { _, _ = a.Simulator().FillSessions(1025) }, "1025 1025 true", page, "/", "Next: raise nat44.sessionLimitMax;"},
 		{"an interface of a pod is in another table", "get service NAMESPACE/NAME", here, func() {
 			request(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 7}})()

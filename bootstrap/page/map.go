@@ -151,20 +151,32 @@ type sentence struct {
 // cause is a fault with the next step, in which commands stand between backticks.
 type cause struct{ Text, Next string }
 
-// remedies are the next steps for a part of readiness that is not well, as docs/operations.md has
-// them; other parts have troupe check.
-var remedies = map[string]string{
-	"nat44": "`troupe get resync`", "cnat": "`troupe get resync`", "routes": "`troupe get resync`",
-	"interfaces": "let the CNI connect these pods again; `troupe get interfaces`",
-	"link":       "start VPP; `troupe check`",
-	"watch":      "check the API server, and `kubernetes.apiServer`; `troupe check`",
-	"sessions":   "raise `nat44.sessionLimitMax`; `troupe get sessions`",
+// remedies are the next steps for a part of readiness that is not well and says something, as
+// docs/operations.md has them; the first that fits counts. Others have troupe check.
+var remedies = []struct{ part, says, next string }{
+	{"link", "", "start VPP; if it runs, `troupe check`"},
+	{"watch", "the API server does not answer", "check the API server, and `kubernetes.apiServer`; `troupe check`"},
+	{"interfaces", "has no interface for", reconnect},
+	{"interfaces", "", "`troupe get interfaces`"},
+	{"sessions", "nat44.sessionLimitMax", "raise `nat44.sessionLimitMax`; `troupe get sessions`"},
+	{"sessions", "", "`troupe get sessions`"},
+	{"nat44", "", "`troupe get resync`"},
+	{"cnat", "", "`troupe get resync`"},
+	{"routes", "", "`troupe get resync`"},
 }
+
+// reconnect is the next step for pods without an interface.
+const reconnect = "let the CNI connect these pods again; `troupe get interfaces`"
 
 // remedied is a reason of readiness with its remedy.
 func remedied(reason string) cause {
-	part, _, _ := strings.Cut(reason, ":")
-	return cause{reason, cmp.Or(remedies[part], "`troupe check`")}
+	part, says, _ := strings.Cut(reason, ":")
+	for _, r := range remedies {
+		if r.part == part && strings.Contains(says, r.says) {
+			return cause{reason, r.next}
+		}
+	}
+	return cause{reason, "`troupe check`"}
 }
 
 // say makes the sentence. Services are ordered, the worst first.
@@ -193,7 +205,7 @@ func (s *oneService) causes(node string) (all []cause) {
 	case s.Served == api.ServedRefused:
 		all = append(all, cause{s.Served.Why(), "make its pods ready; `kubectl -n " + namespace + " get pods,endpointslices`"})
 	case slices.ContainsFunc(s.ServiceDetail.Uses, lost):
-		all = append(all, cause{s.Served.Why(), remedies["interfaces"]})
+		all = append(all, cause{s.Served.Why(), reconnect})
 	case s.Served == api.ServedAll:
 		all = append(all, cause{Text: s.Served.Why()})
 	default:
