@@ -13,6 +13,12 @@ type Column struct {
 	Title string
 	// Wide is true for a column that may be left out: `column:"TITLE,wide"`.
 	Wide bool
+	// Tone is the tone of false, or of any text: `column:"TITLE,bad"`, or warn; "" = cells that are
+	// states have one (Tone).
+	Tone string
+	// Link is the path on the web page that a cell completes: `column:"TITLE,link=/services/"`, the
+	// last option; "" = none.
+	Link string
 	// ago is true for a time that is shown as an age: `column:"TITLE,ago"`.
 	ago   bool
 	field reflect.StructField
@@ -22,7 +28,9 @@ type Column struct {
 func Columns(t reflect.Type) (all []Column) {
 	for _, f := range reflect.VisibleFields(t) {
 		if title, options, _ := strings.Cut(f.Tag.Get("column"), ","); title != "" {
-			all = append(all, Column{title, strings.Contains(options, "wide"), strings.Contains(options, "ago"), f})
+			options, link, _ := strings.Cut(options, "link=")
+			has := func(option string) string { return strings.Repeat(option, min(1, strings.Count(options, option))) }
+			all = append(all, Column{title, has("wide") != "", has("bad") + has("warn"), link, has("ago") != "", f})
 		}
 	}
 	return all

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -111,6 +112,7 @@ func functions() template.FuncMap {
 		"words":   words,
 		"pods":    pods,
 		"json":    indented,
+		"table":   table,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 		"seconds": func(s float64) string {
 			return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
@@ -121,6 +123,44 @@ func functions() template.FuncMap {
 // class is the style class for the state of an actor or a service.
 func class(state any) string {
 	return cmp.Or(api.Tone(fmt.Sprint(state)), "bad")
+}
+
+// cell is one cell of a table. Link is the path of the document about it; "" = there is none.
+type cell struct {
+	HTML        template.HTML
+	Class, Link string
+}
+
+// table has the titles and the rows of a slice of structs with columns (api.Columns).
+func table(rows any) [][]cell {
+	all := reflect.ValueOf(rows)
+	out := make([][]cell, 1+all.Len())
+	for _, c := range api.Columns(all.Type().Elem()) {
+		out[0] = append(out[0], cell{words(c.Title), newCell(&c, reflect.Zero(all.Type().Elem())).Class, ""})
+		for n := range all.Len() {
+			out[n+1] = append(out[n+1], newCell(&c, all.Index(n)))
+		}
+	}
+	return out
+}
+
+// newCell is the cell of a column for a struct. A long text may need several lines.
+func newCell(c *api.Column, of reflect.Value) cell {
+	value := c.Cell(of)
+	text := strings.NewReplacer(", ", ", ", ",", ", ").Replace(fmt.Sprint(value))
+	out := cell{HTML: words(text), Class: cmp.Or(c.Tone, api.Tone(text))}
+	switch kind := reflect.ValueOf(value).Kind(); {
+	case kind >= reflect.Int && kind <= reflect.Float64:
+		out = cell{HTML: number(value), Class: "n"}
+	case value == true && c.Tone != "":
+		out.Class = "good"
+	case len(text) > 22 && strings.Contains(text, " "):
+		out.Class += " text"
+	}
+	if text != "" && c.Link != "" {
+		out.Link = c.Link + text
+	}
+	return out
 }
 
 // number is a number of a table; zeros are grey.
