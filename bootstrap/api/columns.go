@@ -13,11 +13,9 @@ type Column struct {
 	Title string
 	// Wide is true for a column that may be left out: `column:"TITLE,wide"`.
 	Wide bool
-	// Tone is the tone of false, or of any text: `column:"TITLE,bad"`, or warn; "" = cells that are
-	// states have one (Tone).
+	// Tone is how good false, or any text, is: `tone:"bad"`; "" = only states have a Tone.
 	Tone string
-	// Link is the path on the web page that a cell completes: `column:"TITLE,link=/services/"`, the
-	// last option; "" = none.
+	// Link is the path of the web page that a cell completes: `link:"/services/"`; "" = none.
 	Link string
 	// ago is true for a time that is shown as an age: `column:"TITLE,ago"`.
 	ago   bool
@@ -28,9 +26,7 @@ type Column struct {
 func Columns(t reflect.Type) (all []Column) {
 	for _, f := range reflect.VisibleFields(t) {
 		if title, options, _ := strings.Cut(f.Tag.Get("column"), ","); title != "" {
-			options, link, _ := strings.Cut(options, "link=")
-			has := func(option string) string { return strings.Repeat(option, min(1, strings.Count(options, option))) }
-			all = append(all, Column{title, has("wide") != "", has("bad") + has("warn"), link, has("ago") != "", f})
+			all = append(all, Column{title, strings.Contains(options, "wide"), f.Tag.Get("tone"), f.Tag.Get("link"), strings.Contains(options, "ago"), f})
 		}
 	}
 	return all

@@ -108,7 +108,6 @@ func functions() template.FuncMap {
 		"join":    func(all []string) string { return strings.Join(all, ", ") },
 		"class":   class,
 		"served":  api.ServedWords,
-		"n":       number,
 		"words":   words,
 		"pods":    pods,
 		"json":    indented,
@@ -149,9 +148,11 @@ func newCell(c *api.Column, of reflect.Value) cell {
 	value := c.Cell(of)
 	text := strings.NewReplacer(", ", ", ", ",", ", ").Replace(fmt.Sprint(value))
 	out := cell{HTML: words(text), Class: cmp.Or(c.Tone, api.Tone(text))}
-	switch kind := reflect.ValueOf(value).Kind(); {
-	case kind >= reflect.Int && kind <= reflect.Float64:
-		out = cell{HTML: number(value), Class: "n"}
+	switch v := reflect.ValueOf(value); {
+	case (v.CanInt() || v.CanUint()) && v.IsZero():
+		out.Class = "n dim"
+	case v.CanInt() || v.CanUint():
+		out.Class = "n"
 	case value == true && c.Tone != "":
 		out.Class = "good"
 	case len(text) > 22 && strings.Contains(text, " "):
@@ -161,15 +162,6 @@ func newCell(c *api.Column, of reflect.Value) cell {
 		out.Link = c.Link + text
 	}
 	return out
-}
-
-// number is a number of a table; zeros are grey.
-func number(value any) template.HTML {
-	text := template.HTMLEscapeString(fmt.Sprint(value))
-	if text == "0" || text == "0s" {
-		text = `<span class="dim">` + text + `</span>`
-	}
-	return template.HTML(text) //nolint:gosec // escaped above
 }
 
 // pods are the first interfaces of pods; interfaces that are down come first.

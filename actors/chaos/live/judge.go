@@ -32,10 +32,10 @@ const (
 type Invariant struct {
 	// Name is "ready" or I1 to I14.
 	Name string `json:"name" column:"NAME"`
-	// The property in one sentence.
-	What string `json:"what" column:"WHAT"`
 	// State is the result so far; Detail the reason if it is violated or not evaluated.
-	State  Holds  `json:"state" column:"STATE"`
+	State Holds `json:"state" column:"STATE"`
+	// The property in one sentence.
+	What   string `json:"what" column:"WHAT"`
 	Detail string `json:"detail,omitempty" column:"DETAIL"`
 }
 

@@ -28,20 +28,20 @@ type Record struct {
 
 	// ID counts the faults of this agent, from 1.
 	ID uint64 `json:"id" column:"ID"`
-	// Who injected it: the peer of the control socket, or the run.
-	Who string `json:"who" column:"WHO"`
-	// The fault with all its defaults.
-	What Fault `json:"what" column:"FAULT"`
+	// State of the fault.
+	State State `json:"state" column:"STATE"`
 	// Actor is the path of the actor; "" = the fault has none.
 	Actor string `json:"actor" column:"ACTOR"`
+	// The fault with all its defaults.
+	What Fault `json:"what" column:"FAULT"`
+	// Who injected it: the peer of the control socket, or the run.
+	Who string `json:"who" column:"WHO"`
 	// Began is the time of the injection, Until the deadline, Ended the end.
 	Began time.Time `json:"began" column:"BEGAN"`
 	Until time.Time `json:"until,omitzero" column:"UNTIL"`
 	Ended time.Time `json:"ended,omitzero" column:"ENDED"`
 	// EndedBy is the reason of the end: "done", "deadline", or who stopped it.
 	EndedBy string `json:"endedBy,omitempty"`
-	// State of the fault.
-	State State `json:"state" column:"STATE"`
 	// Struck counts the failures or messages that it has cost; for a suspension, the messages
 	// that waited at its end.
 	Struck uint64 `json:"struck" column:"STRUCK"`
