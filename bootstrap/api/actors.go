@@ -7,7 +7,7 @@ import (
 
 // Actor is one actor with its numbers.
 type Actor struct {
-	Path string `json:"path" column:"ACTOR"`
+	Path string `json:"path" column:"ACTOR" link:"/actors/"`
 	Kind string `json:"kind" column:"KIND,wide"`
 	// State is the first of these that applies: stopping, quarantined (a service that failed
 	// too often), backoff (it failed and is restarted after a delay), suspended (it failed and

@@ -13,6 +13,10 @@ type Column struct {
 	Title string
 	// Wide is true for a column that may be left out: `column:"TITLE,wide"`.
 	Wide bool
+	// Tone is how good false, or any text, is: `tone:"bad"`; "" = only states have a Tone.
+	Tone string
+	// Link is the path of the web page that a cell completes: `link:"/services/"`; "" = none.
+	Link string
 	// ago is true for a time that is shown as an age: `column:"TITLE,ago"`.
 	ago   bool
 	field reflect.StructField
@@ -22,7 +26,7 @@ type Column struct {
 func Columns(t reflect.Type) (all []Column) {
 	for _, f := range reflect.VisibleFields(t) {
 		if title, options, _ := strings.Cut(f.Tag.Get("column"), ","); title != "" {
-			all = append(all, Column{title, strings.Contains(options, "wide"), strings.Contains(options, "ago"), f})
+			all = append(all, Column{title, strings.Contains(options, "wide"), f.Tag.Get("tone"), f.Tag.Get("link"), strings.Contains(options, "ago"), f})
 		}
 	}
 	return all

@@ -5,5 +5,6 @@
 //
 // A resource is described once, by its struct. Field names and values are a stable interface. A
 // test makes openapi.json from the types and their comments, and the tag `column:"TITLE"` makes a
-// field a column of tables. The package has no state and starts nothing.
+// field a column of the tables of commands and of the page. The package has no state and starts
+// nothing.
 package api

@@ -14,7 +14,7 @@ import (
 // packets of a class of clients.
 type Frontend struct {
 	// Frontend is "ip:port/PROTO", IPv6 in brackets.
-	Frontend string `json:"frontend" column:"FRONTEND"`
+	Frontend string `json:"frontend" column:"FRONTEND" link:"/packet?destination="`
 	// Service is "namespace/name".
 	Service string `json:"service" column:"SERVICE,wide"`
 	// Port is the name of the service port; "" if it has none.
@@ -124,7 +124,7 @@ type Problem struct {
 	Kind    string `json:"kind,omitempty" column:"KIND"`
 	Object  string `json:"object,omitempty" column:"OBJECT"`
 	Field   string `json:"field,omitempty" column:"FIELD"`
-	Message string `json:"message" column:"MESSAGE"`
+	Message string `json:"message" column:"MESSAGE" tone:"bad"`
 }
 
 // String is the problem as one line, "source: kind object: field: message" without empty parts.

@@ -21,7 +21,7 @@ type Interface struct {
 	// Kind is pod, uplink, internal or other.
 	Kind string `json:"kind" column:"KIND"`
 	// Up is true if the interface is administratively up and has a link.
-	Up bool `json:"up" column:"UP"`
+	Up bool `json:"up" column:"UP" tone:"warn"`
 	// Frontend: packets of clients enter here. Backend: a local endpoint is behind it.
 	Frontend bool `json:"frontend" column:"FRONTEND"`
 	Backend  bool `json:"backend" column:"BACKEND"`

@@ -38,16 +38,16 @@ type IllPart struct {
 	Next  time.Time `json:"next" column:"NEXT"`
 	// Rung is the latest escalation step; "none" = none yet.
 	Rung   string `json:"rung" column:"LAST STEP"`
-	Reason string `json:"reason" column:"REASON"`
+	Reason string `json:"reason" column:"REASON" tone:"bad"`
 }
 
 // RendererSync is the state of one renderer.
 type RendererSync struct {
-	Renderer string `json:"renderer" column:"RENDERER"`
+	Renderer string `json:"renderer" column:"RENDERER" link:"/actors/agent/dataplane/"`
 	// Epoch counts its starts.
 	Epoch uint64 `json:"epoch" column:"EPOCH"`
 	// InSync is true if VPP is in the desired state as far as the renderer knows.
-	InSync bool `json:"inSync" column:"IN SYNC"`
+	InSync bool `json:"inSync" column:"IN SYNC" tone:"bad"`
 	// Read is when the latest reading of VPP began, left out before the first. Because is its
 	// reason, Differences the number of objects and settings that differed.
 	Read        time.Time `json:"read,omitzero" column:"VPP READ,ago"`

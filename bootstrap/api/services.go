@@ -87,7 +87,7 @@ func (s Served) Why() string {
 // Service is the summary of a service.
 type Service struct {
 	// Key is "namespace/name".
-	Key string `json:"service" column:"SERVICE"`
+	Key string `json:"service" column:"SERVICE" link:"/services/"`
 	// ClusterIP is its first cluster IP; "" = none.
 	ClusterIP string       `json:"clusterIP,omitempty" column:"CLUSTER-IP"`
 	Served    Served       `json:"served" column:"SERVED"`
@@ -102,7 +102,7 @@ type Service struct {
 	// Changed is the time of the latest change.
 	Changed time.Time `json:"changed,omitzero" column:"CHANGED,wide,ago"`
 	// Error is the latest error; "" = none.
-	Error string `json:"error,omitempty" column:"ERROR"`
+	Error string `json:"error,omitempty" column:"ERROR" tone:"bad"`
 }
 
 // ServiceDetail is a service with its desired frontends, the rows of the renderers for them, and
@@ -189,5 +189,5 @@ type EndpointUse struct {
 // Conflict is a frontend that another service owns.
 type Conflict struct {
 	Frontend string `json:"frontend" column:"FRONTEND"`
-	Owner    string `json:"owner" column:"OWNER"`
+	Owner    string `json:"owner" column:"OWNER" tone:"bad"`
 }

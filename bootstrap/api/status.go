@@ -18,10 +18,10 @@ type Readiness struct {
 
 // Part is the state of one part of the agent.
 type Part struct {
-	Name string `json:"name"`
-	OK   bool   `json:"ok"`
+	Name string `json:"name" column:"PART"`
+	OK   bool   `json:"ok" column:"OK" tone:"bad"`
 	// Reason why the part is not OK, one line. If the part is OK, a warning or "".
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty" column:"REASON"`
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64 `json:"epoch,omitempty"`
 }

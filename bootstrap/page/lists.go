@@ -1,35 +1,25 @@
 package page
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// interfaces lists the interfaces of VPP.
-func (h *handler) interfaces(r *http.Request) (any, error) {
-	all, err := h.Source.Interfaces(r.Context())
-	if err != nil {
-		return nil, err
+// listed is the view of a list with further fields.
+func listed[T, I any, P api.Paged[T, I]](ask func(context.Context) (P, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		all, err := ask(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		part, err := paged(r, all.List().Items)
+		return struct {
+			All  P
+			Page *list[I]
+		}{all, part}, err
 	}
-	part, err := paged(r, all.Items)
-	return struct {
-		*api.Interfaces
-		Page *list[api.Interface]
-	}{all, part}, err
-}
-
-// nodes lists the nodes of the cluster.
-func (h *handler) nodes(r *http.Request) (any, error) {
-	all, err := h.Source.Nodes(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	part, err := paged(r, all.Items)
-	return struct {
-		*api.Nodes
-		Page *list[api.Node]
-	}{all, part}, err
 }
 
 // asked is a packet and its explanation.

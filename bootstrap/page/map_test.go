@@ -157,7 +157,11 @@ func TestWordsAreNotDivided(t *testing.T) {
 	if got := words("at 192.168.16.1:300/TCP, <b>"); got != `at <span class="word">192.168.16.1:300/TCP,</span> &lt;b&gt;` {
 		t.Errorf("%s", got)
 	}
-	if number(0) != `<span class="dim">0</span>` || number("<") != "&lt;" || number(10) != "10" {
-		t.Error(number(0), number("<"), number(10))
+	type row struct {
+		Count uint64  `column:"COUNT"`
+		Busy  float64 `column:"BUSY"`
+	}
+	if got := table([]row{{Count: 10}})[1]; got[0] != (cell{"10", "n", ""}) || got[1] != (cell{"0s", "n dim", ""}) {
+		t.Error(got)
 	}
 }

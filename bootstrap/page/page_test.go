@@ -2,9 +2,11 @@ package page_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 )
 
@@ -71,6 +74,59 @@ func TestDocuments(t *testing.T) {
 	for link := range links {
 		if status, _, _ := get(h, link); status != http.StatusOK && strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "/actors/agent/world") {
 			t.Errorf("a link to %s: %d", link, status)
+		}
+	}
+}
+
+// TestColumns: a tag makes a field a column of the table of a command and of the page, beside its
+// description.
+func TestColumns(t *testing.T) {
+	troupe := apitest.New(3)
+	troupe.Hooks.Uplink = "tap0"
+	h := handler(t, troupe)
+	var described struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal(api.OpenAPI(), &described); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []struct {
+		path string
+		rows any
+	}{
+		{"/services", []api.Service{}},
+		{"/services/shop/service-001", []api.Frontend{}},
+		{"/services/shop/service-001?sessions=yes", []api.Session{}},
+		{"/actors", []api.Actor{}},
+		{"/actors/agent/dataplane/nat44", []api.MessageTraffic{}},
+		{"/interfaces", []api.Interface{}},
+		{"/nodes", []api.Node{}},
+		{"/nodes", []api.Approximation{}},
+		{"/resync", []api.RendererSync{}},
+		{"/resync", []api.HealingCount{}},
+	} {
+		_, _, body := get(h, list.path)
+		var command strings.Builder
+		table := cli.NewColumns(&command, cli.Screen{})
+		table.Table("", list.rows)
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		row := reflect.TypeOf(list.rows).Elem()
+		for _, field := range reflect.VisibleFields(row) {
+			title, _, _ := strings.Cut(field.Tag.Get("column"), ",")
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if title == "" {
+				continue
+			}
+			if described.Components.Schemas[row.Name()].Properties[name] == nil {
+				t.Errorf("%s.%s is not described", row.Name(), name)
+			}
+			if !strings.Contains(command.String(), title) || !strings.Contains(body, ">"+title+"<") {
+				t.Errorf("%s: no column %s of %s", list.path, title, row.Name())
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -107,11 +108,11 @@ func functions() template.FuncMap {
 		"join":    func(all []string) string { return strings.Join(all, ", ") },
 		"class":   class,
 		"served":  api.ServedWords,
-		"n":       number,
 		"words":   words,
 		"pods":    pods,
 		"next":    next,
 		"json":    indented,
+		"table":   table,
 		"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 		"seconds": func(s float64) string {
 			return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
@@ -124,13 +125,44 @@ func class(state any) string {
 	return cmp.Or(api.Tone(fmt.Sprint(state)), "bad")
 }
 
-// number is a number of a table; zeros are grey.
-func number(value any) template.HTML {
-	text := template.HTMLEscapeString(fmt.Sprint(value))
-	if text == "0" || text == "0s" {
-		text = `<span class="dim">` + text + `</span>`
+// cell is one cell of a table. Link is the path of the document about it; "" = there is none.
+type cell struct {
+	HTML        template.HTML
+	Class, Link string
+}
+
+// table has the titles and the rows of a slice of structs with columns (api.Columns).
+func table(rows any) [][]cell {
+	all := reflect.ValueOf(rows)
+	out := make([][]cell, 1+all.Len())
+	for _, c := range api.Columns(all.Type().Elem()) {
+		out[0] = append(out[0], cell{words(c.Title), newCell(&c, reflect.Zero(all.Type().Elem())).Class, ""})
+		for n := range all.Len() {
+			out[n+1] = append(out[n+1], newCell(&c, all.Index(n)))
+		}
 	}
-	return template.HTML(text) //nolint:gosec // escaped above
+	return out
+}
+
+// newCell is the cell of a column for a struct. A long text may need several lines.
+func newCell(c *api.Column, of reflect.Value) cell {
+	value := c.Cell(of)
+	text := strings.NewReplacer(", ", ", ", ",", ", ").Replace(fmt.Sprint(value))
+	out := cell{HTML: words(text), Class: cmp.Or(c.Tone, api.Tone(text))}
+	switch v := reflect.ValueOf(value); {
+	case (v.CanInt() || v.CanUint()) && v.IsZero():
+		out.Class = "n dim"
+	case v.CanInt() || v.CanUint():
+		out.Class = "n"
+	case value == true && c.Tone != "":
+		out.Class = "good"
+	case len(text) > 22 && strings.Contains(text, " "):
+		out.Class += " text"
+	}
+	if text != "" && c.Link != "" {
+		out.Link = c.Link + text
+	}
+	return out
 }
 
 // pods are the first interfaces of pods; interfaces that are down come first.

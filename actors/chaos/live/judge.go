@@ -31,12 +31,12 @@ const (
 // Invariant is a property that must hold during and after any fault.
 type Invariant struct {
 	// Name is "ready" or I1 to I14.
-	Name string `json:"name"`
-	// The property in one sentence.
-	What string `json:"what"`
+	Name string `json:"name" column:"NAME"`
 	// State is the result so far; Detail the reason if it is violated or not evaluated.
-	State  Holds  `json:"state"`
-	Detail string `json:"detail,omitempty"`
+	State Holds `json:"state" column:"STATE"`
+	// The property in one sentence.
+	What   string `json:"what" column:"WHAT"`
+	Detail string `json:"detail,omitempty" column:"DETAIL"`
 }
 
 // sample is the state of the agent at one instant of a run.

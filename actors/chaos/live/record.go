@@ -27,24 +27,24 @@ type Record struct {
 	// Live writes these fields under its lock; callers get copies.
 
 	// ID counts the faults of this agent, from 1.
-	ID uint64 `json:"id"`
-	// Who injected it: the peer of the control socket, or the run.
-	Who string `json:"who"`
-	// The fault with all its defaults.
-	What Fault `json:"what"`
+	ID uint64 `json:"id" column:"ID"`
+	// State of the fault.
+	State State `json:"state" column:"STATE"`
 	// Actor is the path of the actor; "" = the fault has none.
-	Actor string `json:"actor"`
+	Actor string `json:"actor" column:"ACTOR"`
+	// The fault with all its defaults.
+	What Fault `json:"what" column:"FAULT"`
+	// Who injected it: the peer of the control socket, or the run.
+	Who string `json:"who" column:"WHO"`
 	// Began is the time of the injection, Until the deadline, Ended the end.
-	Began time.Time `json:"began"`
-	Until time.Time `json:"until,omitzero"`
-	Ended time.Time `json:"ended,omitzero"`
+	Began time.Time `json:"began" column:"BEGAN"`
+	Until time.Time `json:"until,omitzero" column:"UNTIL"`
+	Ended time.Time `json:"ended,omitzero" column:"ENDED"`
 	// EndedBy is the reason of the end: "done", "deadline", or who stopped it.
 	EndedBy string `json:"endedBy,omitempty"`
-	// State of the fault.
-	State State `json:"state"`
 	// Struck counts the failures or messages that it has cost; for a suspension, the messages
 	// that waited at its end.
-	Struck uint64 `json:"struck"`
+	Struck uint64 `json:"struck" column:"STRUCK"`
 	// Recovered is the time from the end until the agent was well again and stayed so.
 	Recovered Duration `json:"recovered,omitempty"`
 	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows
@@ -52,7 +52,7 @@ type Record struct {
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Outcome is one line for an operator; "" = it is open.
-	Outcome string `json:"outcome,omitempty"`
+	Outcome string `json:"outcome,omitempty" column:"OUTCOME"`
 	// Run is the drill it belongs to; 0 = none.
 	Run uint64 `json:"run,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -226,15 +227,9 @@ func statusTable(c *cli.Columns, s *live.Status) {
 		c.Row("chaos is off: " + s.Hint)
 		return
 	}
-	c.Row("ID", "STATE", "ACTOR", "FAULT", "WHO", "BEGAN", "ENDS", "STRUCK", "OUTCOME")
-	for i := len(s.Records) - 1; i >= 0; i-- {
-		r := &s.Records[i]
-		ends := r.Until
-		if !r.Ended.IsZero() {
-			ends = r.Ended
-		}
-		c.Row(r.ID, r.State, r.Actor, r.What, r.Who, api.Clock(r.Began), api.Clock(ends), r.Struck, r.Outcome)
-	}
+	latestLast := slices.Clone(s.Records)
+	slices.Reverse(latestLast)
+	c.Table("", latestLast)
 	if s.Run != nil {
 		c.Section("Drill")
 		runTable(c, s.Run)

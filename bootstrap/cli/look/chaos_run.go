@@ -148,9 +148,5 @@ func runTable(c *cli.Columns, r *live.RunStatus) {
 	}
 	c.Row("Faults:", fmt.Sprintf("%d, %d skipped", r.Faults, r.Skipped))
 	c.Row("VPP:", fmt.Sprintf("%d writes, %d row reads", r.VPPWrites, r.VPPReads))
-	c.Section("Invariants")
-	c.Row("NAME", "STATE", "WHAT", "DETAIL")
-	for _, i := range r.Invariants {
-		c.Row(i.Name, i.State, i.What, i.Detail)
-	}
+	c.Table("Invariants", r.Invariants)
 }
