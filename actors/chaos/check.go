@@ -137,7 +137,9 @@ func (w *world) wrongStatuses() (wrong []string) {
 // changed checks every change of a row at the time of the change (I3, I6, I7).
 func (w *world) changed(c virtual.RowChange) {
 	if c.Refused {
-		w.observed.refused = w.observed.refused || c.At == w.observed.at
+		if o := &w.observed; c.At == o.at {
+			o.refused, o.torn = true, o.years
+		}
 		return
 	}
 	if c.Added && w.foreign[c.At] {

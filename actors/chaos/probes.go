@@ -39,6 +39,7 @@ type observed struct {
 	own     int  // the newest one that this process of the agent has put there
 	started int  // starts of VPP before that
 	refused bool // VPP has refused a part of a change of the row, which may cost the row
+	torn    int  // the newest endpoint of that change
 
 	// Connections: only watch, and faults that end connections, set these fields.
 	open        map[netip.AddrPort]simulator.Verdict // through the steady service, by client
@@ -152,6 +153,9 @@ func (s *observed) compare(w *world) {
 			if slices.Contains(row.Backends, netip.AddrPortFrom(year(n), endpointPort)) {
 				oldest, newest = min(oldest, n), n
 			}
+		}
+		if s.torn > 0 && newest <= s.torn {
+			continue // the completion of the row may drain what the refused change had added
 		}
 		if newest < s.reached && (newest < 0 || oldest < s.reached-1) {
 			w.breach("I7: %s went back from endpoint %d to %d: %v", s.at, s.reached, newest, row)
