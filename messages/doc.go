@@ -9,8 +9,8 @@
 //	cluster.proto    records shared by the nodes: the node record in the node store, node updates
 //	mirror.proto     files on a node's disk for a start without API server and etcd
 //
-// Only messages that are stored, shown or compared as a whole are protobuf types. A signal that stays
-// within the process is a Go struct of the package that it concerns, with netip addresses.
+// Only messages that are stored, shown or compared as a whole are protobuf types. A signal that
+// stays within the process is a Go struct of the package that it concerns, with netip addresses.
 //
 // A sent message is immutable, because sender and receiver share its memory. A changed value is a
 // new message. The package has no logic and no types of Kubernetes or GoVPP; packages that use such

@@ -54,10 +54,10 @@ func (k *cluster) setPod(n int, ended bool) {
 	k.version++
 }
 
-// unseen reports whether only a drift check may find a difference. The agent may have missed that an
-// interface was replaced, because it could not read VPP, or a message was lost: the next interface
-// has the same name and index, but no roles. And VPP does not list a route of an earlier process
-// beneath a route of CNAT, after which it shows.
+// unseen reports whether only a drift check may find a difference. The agent may have missed that
+// an interface was replaced, because it could not read VPP, or a message was lost: the next
+// interface has the same name and index, but no roles. And VPP does not list a route of an earlier
+// process beneath a route of CNAT, after which it shows.
 func (w *world) unseen() bool {
 	counts := w.injector.counts
 	return counts["pod ended"] > 0 && counts.any(blinds|loses) ||

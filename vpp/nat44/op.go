@@ -154,9 +154,9 @@ func (op Op) walks() bool {
 	return op.Verb == AddOutput || op.Verb == AddRoles && op.Roles&Outside != 0
 }
 
-// Check returns an error that wraps link.ErrUnsafe where the operation would leave a row that can hang
-// or crash VPP, at once or at a later packet: fewer than two entries, more than 255, a weight sum
-// that is not 1..255.
+// Check returns an error that wraps link.ErrUnsafe where the operation would leave a row that can
+// hang or crash VPP, at once or at a later packet: fewer than two entries, more than 255, a weight
+// sum that is not 1..255.
 func (op Op) Check() error {
 	after := op.After
 	switch op.Verb {

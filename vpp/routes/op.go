@@ -43,9 +43,9 @@ type Op struct {
 	By netip.Prefix
 }
 
-// Check returns an error that wraps link.ErrUnsafe where the operation must not be sent: a prefix that
-// is not masked or that covers every address, an address that no service can have, an unknown kind.
-// Deletions of our routes are always safe.
+// Check returns an error that wraps link.ErrUnsafe where the operation must not be sent: a prefix
+// that is not masked or that covers every address, an address that no service can have, an unknown
+// kind. Deletions of our routes are always safe.
 func (op Op) Check() error {
 	why := ""
 	switch {

@@ -126,7 +126,8 @@ func (s scene) noSessions(endpoints ...string) {
 	s.counted(0, endpoints...)
 }
 
-// counted says that VPP has sessions to these endpoints through a row of service a/a, and no others.
+// counted says that VPP has sessions to these endpoints through a row of service a/a, and no
+// others.
 func (s scene) counted(through int, endpoints ...string) {
 	s.Tell(s.counts(through, endpoints...))
 }
