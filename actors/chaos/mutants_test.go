@@ -126,7 +126,7 @@ var mutants = []mutant{
 	{
 		"access lists are not planned", "actors/render/nat44/adapter.go",
 		"	a.ranges.plan(service, view)\n",
-		"	a.ranges.Plan(service, nil)\n",
+		"	a.ranges.plan(service, nil)\n",
 	},
 	{
 		"rows do not wait for their access lists", "actors/render/nat44/actual.go",
