@@ -30,6 +30,7 @@ type Claims[K comparable, V, D any] struct {
 	services map[string][]K
 	claims   map[K][]Claim[V]
 	changed  []K      // keys whose wanted value has changed since the last call of News
+	again    []K      // keys to compare again since the last call of Again
 	concerns []string // services
 }
 
@@ -62,6 +63,7 @@ type wishes[K Key] interface {
 	Owner(k K) string
 	Claimed(k K) bool
 	News() (changed []K, services []string)
+	Again() (keys []K)
 }
 
 // NewClaims returns an empty value.
@@ -77,6 +79,16 @@ func NewClaims[K comparable, V, D any](rules Rules[K, V, D]) *Claims[K, V, D] {
 
 // Touch notes that the wanted value of objects has changed for a reason outside of the claims.
 func (c *Claims[K, V, D]) Touch(keys ...K) { c.changed = append(c.changed, keys...) }
+
+// CompareAgain notes that objects have to be compared with VPP, although their services have what
+// they want: these stay in sync meanwhile.
+func (c *Claims[K, V, D]) CompareAgain(keys ...K) { c.again = append(c.again, keys...) }
+
+// Again returns, once, the objects of CompareAgain.
+func (c *Claims[K, V, D]) Again() (keys []K) {
+	keys, c.again = c.again, nil
+	return keys
+}
 
 // Concern notes that the acknowledgement of services may have changed although the wanted values
 // have not.

@@ -187,11 +187,11 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// touched puts the objects whose wanted value has changed into the queue. An object that no service
-// wants has its turn with the service by.
+// touched puts the objects whose wanted value has changed, or which have to be compared again, into
+// the queue. An object that no service wants has its turn with the service by.
 func (d *Driver[K]) touched(by string) (changed []K, services []string) {
 	changed, services = d.wishes.News()
-	for _, k := range changed {
+	for _, k := range slices.Concat(changed, d.wishes.Again()) {
 		d.queue.touch(k, by)
 	}
 	return changed, services

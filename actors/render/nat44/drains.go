@@ -302,7 +302,7 @@ func (a *adapter) endDrains() {
 	})
 	for a.have != nil && len(d.counted) > 0 && len(d.ending) < fewEnding {
 		if k := d.counted[0]; a.Next(k).Cost > 0 {
-			a.claims.Touch(k)
+			a.claims.CompareAgain(k)
 			d.ending = append(d.ending, k)
 		}
 		d.counted = d.counted[1:]

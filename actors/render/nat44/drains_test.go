@@ -399,6 +399,26 @@ func TestSharedEndpointLeavesBothRows(t *testing.T) {
 	}
 }
 
+// TestInSyncWhileADrainedEndpointLeaves: a service has what it wants while VPP deletes the entry of
+// an endpoint that has drained.
+func TestInSyncWhileADrainedEndpointLeaves(t *testing.T) {
+	drainStory(t, tcp, func(s scene, _ map[string]connection) {
+		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.2.9"))
+		s.settled("it drains", "a/a")
+		s.VPP.Hang()
+		writes := s.writes(func() {
+			s.noSessions("10.1.1.4:8080")
+			s.settled("VPP works on it", "a/a")
+			s.VPP.Resume()
+			s.Run(time.Second)
+		})
+		s.settled("it is gone", "a/a")
+		if writes == 0 || strings.Contains(fmt.Sprint(s.VPP.VPP.Rows()), "10.1.1.4:8080") {
+			t.Errorf("%d writes: VPP holds %q", writes, s.VPP.VPP.Rows())
+		}
+	})
+}
+
 // TestSharedEndpointAfterRestart: a renderer that starts leaves an endpoint in its row until it
 // knows whether other services have it, whichever service renders first.
 func TestSharedEndpointAfterRestart(t *testing.T) {
