@@ -1,144 +1,98 @@
 package addresses
 
 import (
-	"cmp"
+	"fmt"
 	"hash/fnv"
 	"net/netip"
-	"slices"
-	"strings"
 )
 
-// Announced is an address that one node at a time answers for.
-type Announced struct {
-	Addr netip.Addr
-	// Service is "namespace/name" of the first Service with the address, Created its age: the group
-	// of an older one does not depend on younger ones.
-	Service string
-	Created int64
-	// Local says that only Nodes may answer (externalTrafficPolicy); otherwise every node may.
-	Local bool
-	Nodes []string
-}
-
-// Numbers are the numbers of groups (virtual router IDs) that may be used in a network.
-type Numbers struct {
-	// First and Last belong to the range; 1 to 255.
-	First, Last uint8
-	// Shared is how many of them, the first ones, have addresses for which every node may answer.
-	// The others have one address of a Local Service each.
-	Shared uint8
-}
-
-// MaxAddresses is how many addresses a group may have. An advertisement has all of them, and must
-// fit into a packet of 1,500 bytes.
+// How many addresses a group may have. An advertisement has all of them and must fit into a packet
+// of 1,500 bytes; VPP builds one of IPv6 in a buffer that has room for about 120.
 const (
-	MaxAddressesIPv4 = 255
-	MaxAddressesIPv6 = (1500 - 40 - 8) / 16
+	maxMembersIPv4 = 255
+	maxMembersIPv6 = (1500 - 40 - 8) / 16
 )
 
-// Group is a virtual router: addresses of one family that move together.
+// Group is a virtual router of VRRP: addresses of one family that move together between nodes.
 type Group struct {
-	Number uint8
-	IPv6   bool
-	// Addresses are ordered.
-	Addresses []netip.Addr
-	// Nodes may own the group; nil = every node.
-	Nodes []string
+	// ID is the virtual router ID, 1 to 255.
+	ID uint8
+	// IPv6 is its family: an ID may be used once for each.
+	IPv6 bool
 }
 
-// Groups puts addresses into groups. Every node computes the same groups from the same addresses.
-// An address for which every node may answer has the group of its hash, whatever other addresses
-// there are. Without are the addresses for which there is no room.
-func Groups(all []Announced, n Numbers) (groups []Group, without []Announced) {
-	order := slices.Clone(all)
-	slices.SortFunc(order, func(a, b Announced) int {
-		return cmp.Or(cmp.Compare(a.Created, b.Created), strings.Compare(a.Service, b.Service), a.Addr.Compare(b.Addr))
-	})
-	type id struct {
-		ipv6   bool
-		number int
+// String is "7/IPv4".
+func (g Group) String() string { return fmt.Sprintf("%d/%s", g.ID, family(!g.IPv6)) }
+
+// Compare orders groups by ID, IPv4 first.
+func (g Group) Compare(o Group) int {
+	order := func(g Group) int {
+		if g.IPv6 {
+			return int(g.ID)*2 + 1
+		}
+		return int(g.ID) * 2
 	}
-	used := map[id]*Group{}
-	for _, one := range order {
-		ipv6, most := one.Addr.Is6(), MaxAddressesIPv4
-		first, size := int(n.First), int(n.Shared)
-		if ipv6 {
-			most = MaxAddressesIPv6
-		}
-		if one.Local {
-			first, size, most = first+size, int(n.Last)-int(n.First)+1-size, 1
-		}
-		tries := 1
-		if one.Local {
-			tries = size // the next number, where an older address has this one
-		}
-		placed := false
-		for i := 0; i < tries && size > 0 && !placed; i++ {
-			at := id{ipv6, first + (int(hash(one.Addr.String())%uint64(size))+i)%size}
-			g := used[at]
-			if g == nil {
-				g = &Group{Number: uint8(at.number), IPv6: ipv6} //nolint:gosec // within Numbers
-				if one.Local {
-					g.Nodes = append([]string{}, one.Nodes...)
+	return order(g) - order(o)
+}
+
+// Layout says in which group each address of a pool is. It depends on nothing but the pool, so that
+// the allocator and all nodes have the same. No group changes while its pool stays: VPP would
+// restart it, and connections through its addresses would end. A Layout is not changed after Lay.
+type Layout struct {
+	// Members are the addresses of each group, in the order of the ranges. They are not changed.
+	Members map[Group][]netip.Addr
+	groups  map[netip.Addr]Group
+}
+
+// Group returns the group of an address; false = the pool does not give the address.
+func (l *Layout) Group(a netip.Addr) (Group, bool) {
+	g, found := l.groups[a]
+	return g, found
+}
+
+// Lay divides the addresses of a pool among its virtual router IDs: one address for each ID, as
+// long as there are enough IDs, then equally many for each. Addresses for which no group has room
+// are left out.
+func (p *Pool) Lay() *Layout {
+	l := &Layout{Members: map[Group][]netip.Addr{}, groups: map[netip.Addr]Group{}}
+	ids := int(p.Last) - int(p.First) + 1
+	if p.First == 0 {
+		return l
+	}
+	for most, ipv6 := range map[int]bool{maxMembersIPv4: false, maxMembersIPv6: true} {
+		var all []netip.Addr
+		for _, r := range p.Ranges {
+			for a := r.First; a.Is6() == ipv6 && r.contains(a) && len(all) < ids*most; a = a.Next() {
+				if !p.avoids(a) {
+					all = append(all, a)
 				}
-				used[at] = g
-			}
-			if placed = len(g.Addresses) < most; placed {
-				g.Addresses = append(g.Addresses, one.Addr)
 			}
 		}
-		if !placed {
-			without = append(without, one)
+		size := (len(all) + ids - 1) / max(ids, 1)
+		for i, a := range all {
+			g := Group{p.First + uint8(i/size), ipv6} //nolint:gosec // less than ids
+			l.Members[g], l.groups[a] = append(l.Members[g], a), g
 		}
 	}
-	for _, g := range used {
-		slices.SortFunc(g.Addresses, netip.Addr.Compare)
-		groups = append(groups, *g)
-	}
-	slices.SortFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), map[bool]int{true: 1, false: -1}[a.IPv6])
-	})
-	return groups, without
+	return l
 }
 
-// Highest and lowest priority of a node that wants to own a group. VRRP has 255 for a router whose
-// own address it is, and 0 for one that gives up.
+// Priorities of VRRP. 255 is for a router whose own address it is, 0 for one that gives up.
 const (
-	highest = 254
-	lowest  = 1
+	highest, lowest = 254, 2
+	// LastResort is the priority of a node that should own no group while another node can.
+	LastResort = 1
 )
 
-// Priority is the priority of a node in a group, from 1 to 254, by the rank of the hash of group and
-// node among the candidates; 0 = the node must not own the group. So groups spread over nodes, and
-// only the groups of a node move when it comes or goes.
-func (g *Group) Priority(node string, candidates []string) uint8 {
-	may := func(n string) bool { return g.Nodes == nil || slices.Contains(g.Nodes, n) }
-	if !slices.Contains(candidates, node) || !may(node) {
-		return 0
-	}
-	weight := func(n string) uint64 {
-		family := "4 "
-		if g.IPv6 {
-			family = "6 "
-		}
-		return hash(family + string(rune(g.Number)) + n)
-	}
-	own, rank := weight(node), 0
-	for _, n := range candidates {
-		if w := weight(n); n != node && may(n) && (w > own || w == own && n < node) {
-			rank++
-		}
-	}
-	return uint8(max(highest-rank, lowest)) //nolint:gosec // from 1 to 254
-}
-
-// hash spreads texts. It is the same on all nodes, and in all versions.
-func hash(text string) uint64 {
+// Priority is the priority of a node in a group. It does not depend on other nodes, so that the
+// groups of other nodes go on when one comes or goes. Groups spread over nodes by hash.
+func (g Group) Priority(node string) uint8 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(text))
+	_, _ = fmt.Fprint(h, g, " ", node)
 	// the last bytes of FNV alone change only a few bits of the first ones
 	x := h.Sum64()
 	x ^= x >> 32
 	x *= 0xd6e8feb86659fd93
-	return x ^ x>>32
+	x ^= x >> 32
+	return uint8(lowest + x%(highest-lowest+1)) //nolint:gosec // at most highest
 }

@@ -82,6 +82,8 @@ type Pool struct {
 	Avoid []byte
 	// OnRequest gives addresses only to Services that name the pool or one of its addresses.
 	OnRequest bool
+	// First and Last are its virtual router IDs, 1 to 255.
+	First, Last uint8
 	// Namespaces and Services select who may get addresses, by labels; nil = all.
 	Namespaces, Services labels.Selector
 }
