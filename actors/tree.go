@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/addresses"
 	"github.com/troupe-vpp/troupe/actors/render/cnat"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/routes"
@@ -38,7 +39,11 @@ func (d *Deps) renderers() []renderer {
 		config.Services = d.Serving.ServiceCIDRs
 		all = append(all, adapted(cnat.New, config))
 	}
-	return append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
+	all = append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
+	if d.Addresses != nil {
+		all = append(all, adapted(addresses.New, *d.Addresses))
+	}
+	return all
 }
 
 // usesNAT44 reports whether NAT44 serves IPv4.
@@ -216,9 +221,16 @@ func newTree(d *Deps, all []renderer) *tree {
 	t.external = &external.Config{
 		Sources: d.External, Runs: runtime.NewExclusive(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name),
 	}
+	// a node without the addresses of others is ready
+	forwarding := slices.DeleteFunc(slices.Clone(t.names), func(name string) bool { return name == addresses.Name })
 	t.health = &health.Config{
-		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, t.names), Advisory: []string{"sessions", "external"},
+		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, forwarding), Advisory: []string{"sessions", "external"},
 		Patience: timing.Patience, Readiness: d.Readiness, Observer: observer, Fatal: d.Fatal,
+	}
+	if d.Addresses != nil {
+		t.health.Advisory = append(t.health.Advisory, addresses.Name)
+		t.health.Forwarding = slices.Concat([]string{"link", "interfaces"}, forwarding)
+		t.health.Followers = []string{address.Renderer(addresses.Name)}
 	}
 	if d.NodeSync != nil {
 		t.health.Expected = append(t.health.Expected, "nodes")

@@ -662,7 +662,9 @@ type Begin struct {
 	// one of them.
 	PodNetworks []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
 	// Networks of the cluster IPs, as the API server has them, "ip/len", ordered.
-	ServiceCidrs  []string `protobuf:"bytes,10,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
+	ServiceCidrs []string `protobuf:"bytes,10,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
+	// Pools of load-balancer addresses, ordered by name.
+	AddressPools  []*AddressPool `protobuf:"bytes,11,rep,name=address_pools,json=addressPools,proto3" json:"address_pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -749,6 +751,13 @@ func (x *Begin) GetPodNetworks() []string {
 func (x *Begin) GetServiceCidrs() []string {
 	if x != nil {
 		return x.ServiceCidrs
+	}
+	return nil
+}
+
+func (x *Begin) GetAddressPools() []*AddressPool {
+	if x != nil {
+		return x.AddressPools
 	}
 	return nil
 }
@@ -1627,7 +1636,7 @@ const file_control_proto_rawDesc = "" +
 	"\aRelease\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"&\n" +
 	"\bRenderUp\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x9d\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xd7\x02\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
@@ -1639,7 +1648,8 @@ const file_control_proto_rawDesc = "" +
 	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12!\n" +
 	"\fpod_networks\x18\t \x03(\tR\vpodNetworks\x12#\n" +
 	"\rservice_cidrs\x18\n" +
-	" \x03(\tR\fserviceCidrsJ\x04\b\x01\x10\x02\"$\n" +
+	" \x03(\tR\fserviceCidrs\x128\n" +
+	"\raddress_pools\x18\v \x03(\v2\x13.troupe.AddressPoolR\faddressPoolsJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xc2\x02\n" +
 	"\x06Health\x12\x12\n" +
@@ -1767,25 +1777,27 @@ var file_control_proto_goTypes = []any{
 	(*ServiceStatus)(nil), // 21: troupe.ServiceStatus
 	(*ServiceInput)(nil),  // 22: troupe.ServiceInput
 	(*NodeContext)(nil),   // 23: troupe.NodeContext
-	(*ServiceView)(nil),   // 24: troupe.ServiceView
-	(*RenderAck)(nil),     // 25: troupe.RenderAck
-	(*ObjectError)(nil),   // 26: troupe.ObjectError
+	(*AddressPool)(nil),   // 24: troupe.AddressPool
+	(*ServiceView)(nil),   // 25: troupe.ServiceView
+	(*RenderAck)(nil),     // 26: troupe.RenderAck
+	(*ObjectError)(nil),   // 27: troupe.ObjectError
 }
 var file_control_proto_depIdxs = []int32{
 	22, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
 	23, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
 	23, // 2: troupe.Begin.node:type_name -> troupe.NodeContext
-	0,  // 3: troupe.Health.reach:type_name -> troupe.Reach
-	1,  // 4: troupe.Event.method:type_name -> troupe.Method
-	24, // 5: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
-	25, // 6: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
-	26, // 7: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
-	4,  // 8: troupe.ServiceStatus.spec:type_name -> troupe.ServiceSpec
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	24, // 3: troupe.Begin.address_pools:type_name -> troupe.AddressPool
+	0,  // 4: troupe.Health.reach:type_name -> troupe.Reach
+	1,  // 5: troupe.Event.method:type_name -> troupe.Method
+	25, // 6: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
+	26, // 7: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
+	27, // 8: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
+	4,  // 9: troupe.ServiceStatus.spec:type_name -> troupe.ServiceSpec
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }

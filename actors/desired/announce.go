@@ -23,7 +23,7 @@ func (r *registry) announceTo(c *runtime.Context, renderer string) {
 	}
 	begin := &messages.Begin{
 		Keys: r.keys(), Generations: make([]uint64, 0, len(r.entries)), Node: r.context, Generation: r.generation, Provisional: !r.complete,
-		NodeAddresses: r.addresses, PodNetworks: r.podNetworks, ServiceCidrs: r.node.GetServiceCidrs(),
+		NodeAddresses: r.addresses, PodNetworks: r.podNetworks, ServiceCidrs: r.node.GetServiceCidrs(), AddressPools: r.node.GetAddressPools(),
 	}
 	for _, key := range begin.GetKeys() { // the barrier waits for these generations
 		begin.Generations = append(begin.Generations, r.entries[key].spec.GetGeneration())

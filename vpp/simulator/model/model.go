@@ -29,6 +29,7 @@ type Model struct {
 	NAT          *nat.Plugin
 	ACLs         *aclPlugin
 	CNAT         *cnat.Plugin
+	routers      map[routerKey]*router
 
 	heap mainHeap
 }
@@ -41,6 +42,7 @@ func New(clock func() time.Time, workers, heap int) *Model {
 	m.NAT = nat.NewPlugin(m.Network)
 	m.ACLs = newACLPlugin()
 	m.CNAT = cnat.NewPlugin(m.Network)
+	m.routers = map[routerKey]*router{}
 	m.Watch(m.NAT)
 	m.Watch(m.ACLs)
 	m.AddInterface(&vnet.Interface{Name: "local0", DevType: "local"})
@@ -77,6 +79,7 @@ func (m *Model) Describe() string {
 	section("nat44 mappings", m.NAT.DescribeMappings())
 	section("nat44 sessions", m.NAT.DescribeSessions())
 	section("cnat", m.CNAT.Describe(m.NameOf))
+	section("virtual routers", m.describeRouters())
 	return b.String()
 }
 
