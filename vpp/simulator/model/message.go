@@ -30,7 +30,7 @@ import (
 // coreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
 var coreAPIs = []string{
 	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "arp", "l2", "feature",
-	"af_packet", "tapv2", "nat44_ed", "cnat", "acl",
+	"af_packet", "tapv2", "nat44_ed", "cnat", "acl", "vrrp",
 }
 
 // Fixed parts of the handshake: the client has to know the one of sockclnt_create before it has
