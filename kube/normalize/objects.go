@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/troupe-vpp/troupe/kube/addresses"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -206,4 +207,26 @@ func ServiceCIDR(source string, in *networkingv1.ServiceCIDR) (*ServiceCIDRs, []
 		return nil, r.errors
 	}
 	return &ServiceCIDRs{in.Name, r.networks(in.Spec.CIDRs, func(i int) string { return at("spec.cidrs", i) })}, r.errors
+}
+
+// AddressPool normalises an AddressPool of troupe.dev. source names the origin of the object in the
+// errors. The result is nil when the object is nil, has no usable name, or cannot be read.
+func AddressPool(source string, in *addresses.AddressPool) (*messages.AddressPool, []*messages.ObjectError) {
+	if in == nil {
+		return nil, nil
+	}
+	r := &report{source: source, kind: KindAddressPool}
+	if !r.identify(false, "", in.Name) {
+		return nil, r.errors
+	}
+	pool := in.Pool()
+	if pool.Wrong != nil {
+		r.add("spec", "%v", pool.Wrong)
+		return nil, r.errors
+	}
+	out := &messages.AddressPool{Name: in.Name, Avoid: pool.Avoid, FirstRouter: uint32(pool.First), LastRouter: uint32(pool.Last)}
+	for _, one := range pool.Ranges {
+		out.Ranges = append(out.Ranges, one.String())
+	}
+	return out, r.errors
 }
