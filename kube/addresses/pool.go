@@ -3,8 +3,6 @@ package addresses
 import (
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// ErrPool wraps every error of a pool.
+// ErrPool is in every error of a pool.
 var ErrPool = errors.New("invalid address pool")
 
 // Range is a range of addresses of one family.
@@ -26,15 +24,15 @@ func ParseRange(text string) (Range, error) {
 	first, last, two := strings.Cut(text, "-")
 	if !two {
 		p, err := netip.ParsePrefix(text)
-		if err != nil || p != p.Masked() {
-			return Range{}, fmt.Errorf("%w: %q is no network such as 192.0.2.0/28 and no range such as 192.0.2.1-192.0.2.9", ErrPool, text)
+		if err != nil || p != p.Masked() || p.Addr().Is4In6() {
+			return Range{}, fmt.Errorf("%q is no network such as 192.0.2.0/28 and no range such as 192.0.2.1-192.0.2.9", text)
 		}
 		return ofPrefix(p), nil
 	}
 	a, errA := netip.ParseAddr(strings.TrimSpace(first))
 	b, errB := netip.ParseAddr(strings.TrimSpace(last))
-	if errA != nil || errB != nil || a.Is4() != b.Is4() || a.Zone()+b.Zone() != "" || b.Less(a) {
-		return Range{}, fmt.Errorf("%w: %q is no range of addresses of one family", ErrPool, text)
+	if errA != nil || errB != nil || a.Is4() != b.Is4() || a.Is4In6() || b.Is4In6() || a.Zone()+b.Zone() != "" || b.Less(a) {
+		return Range{}, fmt.Errorf("%q is no range of addresses of one family", text)
 	}
 	return Range{a, b}, nil
 }
@@ -62,15 +60,6 @@ func (r Range) overlaps(o Range) bool {
 	return r.First.Is4() == o.First.Is4() && !r.Last.Less(o.First) && !o.Last.Less(r.First)
 }
 
-// size is the number of addresses, at most math.MaxUint64.
-func (r Range) size() uint64 {
-	n := new(big.Int).Sub(new(big.Int).SetBytes(r.Last.AsSlice()), new(big.Int).SetBytes(r.First.AsSlice()))
-	if n.Add(n, big.NewInt(1)); !n.IsUint64() {
-		return math.MaxUint64
-	}
-	return n.Uint64()
-}
-
 // Pool has addresses for Services.
 type Pool struct {
 	// Name is unique.
@@ -86,12 +75,15 @@ type Pool struct {
 	First, Last uint8
 	// Namespaces and Services select who may get addresses, by labels; nil = all.
 	Namespaces, Services labels.Selector
+	// Wrong is why the pool gives nothing; nil = it is right. Services keep what they have of it.
+	Wrong error
 }
 
-// Check returns what is wrong with pools, by name: a pool with an error gives no addresses. Ranges
-// of a pool must not overlap each other, those of a pool with a lesser name, or networks of the
-// cluster.
-func Check(pools []Pool, networks []netip.Prefix) map[string]error {
+// Check returns what is wrong with pools, by name. Ranges of a pool must not overlap each other,
+// those of a pool with a lesser name, or networks of the cluster; they must not contain addresses of
+// nodes, which the map names. Its virtual router IDs must not be those of a pool with a lesser name
+// and addresses of the same family. Pools that are wrong already are passed over.
+func Check(pools []Pool, networks []netip.Prefix, nodes map[netip.Addr]string) map[string]error {
 	wrong := map[string]error{}
 	type owned struct {
 		owner string
@@ -101,7 +93,15 @@ func Check(pools []Pool, networks []netip.Prefix) map[string]error {
 	for _, n := range networks {
 		before = append(before, owned{"network " + n.String() + " of the cluster", ofPrefix(n.Masked())})
 	}
+	for at, node := range nodes {
+		before = append(before, owned{fmt.Sprintf("address %s of Node %s", at, node), Range{at, at}})
+	}
+	slices.SortFunc(before, func(a, b owned) int { return a.First.Compare(b.First) })
+	var right []*Pool
 	for _, p := range byName(pools) {
+		if p.Wrong != nil {
+			continue
+		}
 		own := len(before)
 		for _, r := range p.Ranges {
 			if i := slices.IndexFunc(before, func(o owned) bool { return r.overlaps(o.Range) }); i >= 0 && wrong[p.Name] == nil {
@@ -109,14 +109,31 @@ func Check(pools []Pool, networks []netip.Prefix) map[string]error {
 			}
 			before = append(before, owned{fmt.Sprintf("range %s of pool %s", r, p.Name), r})
 		}
+		if i := slices.IndexFunc(right, p.sharesRouters); i >= 0 && wrong[p.Name] == nil {
+			o := right[i]
+			wrong[p.Name] = fmt.Errorf("%w %s: virtual routers %d-%d overlap those of pool %s, %d-%d: divide 1-255 among the pools", ErrPool, p.Name, p.First, p.Last, o.Name, o.First, o.Last)
+		}
 		if len(p.Ranges) == 0 {
 			wrong[p.Name] = fmt.Errorf("%w %s: it has no ranges", ErrPool, p.Name)
 		}
 		if wrong[p.Name] != nil {
 			before = before[:own]
+			continue
 		}
+		right = append(right, &p)
 	}
 	return wrong
+}
+
+// sharesRouters reports whether two pools have a virtual router in common.
+func (p *Pool) sharesRouters(o *Pool) bool {
+	for _, is4 := range []bool{true, false} {
+		has := func(r Range) bool { return r.First.Is4() == is4 }
+		if p.First <= o.Last && o.First <= p.Last && slices.ContainsFunc(p.Ranges, has) && slices.ContainsFunc(o.Ranges, has) {
+			return true
+		}
+	}
+	return false
 }
 
 // byName returns the pools in the order of their names.
@@ -126,9 +143,23 @@ func byName(pools []Pool) []Pool {
 	return sorted
 }
 
-// has reports whether the pool gives an address.
-func (p *Pool) has(a netip.Addr) bool {
-	return slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.contains(a) }) && !p.avoids(a)
+// noRoom reports whether the ranges have addresses for which no group has room.
+func (p *Pool) noRoom(l *Layout) bool {
+	for _, r := range p.Ranges {
+		last := r.Last
+		for r.contains(last) && p.avoids(last) {
+			last = last.Prev()
+		}
+		if _, has := l.Group(last); !has && r.contains(last) {
+			return true
+		}
+	}
+	return false
+}
+
+// Covers reports whether an address is in the ranges, given or not.
+func (p *Pool) Covers(a netip.Addr) bool {
+	return slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.contains(a) })
 }
 
 // avoids reports whether the pool never gives an address of its ranges.
@@ -139,6 +170,8 @@ func (p *Pool) refuses(s *Service) string {
 	switch {
 	case s.Pool != "" && s.Pool != p.Name:
 		return "the Service asks for another pool"
+	case p.Wrong != nil:
+		return "the pool is refused"
 	case p.Namespaces != nil && !p.Namespaces.Matches(s.Namespace):
 		return "the pool does not select its namespace"
 	case p.Services != nil && !p.Services.Matches(s.Labels):
