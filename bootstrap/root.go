@@ -52,6 +52,7 @@ func commands(std cli.Streams) []*cobra.Command {
 		cli.Group("chaos", "Inject faults and verify that the agent recovers", append(look.ChaosCommands(std), simulationCommands(std)...)...),
 		look.NewExternal(std),
 		node.NewConnector(std),
+		node.NewAddresses(std),
 		node.NewCleanup(std),
 		node.NewVersion(std),
 		fleet.NewStatus(std),

@@ -182,6 +182,10 @@ func TestNothingIsGivenTwice(t *testing.T) {
 		every[i].First, every[i].Last = []uint8{1, 10, 20}[i], []uint8{5, 12, 99}[i]
 	}
 	every[2].Services = labels.SelectorFromSet(labels.Set{"c": "yes"})
+	layouts := map[string]*Layout{}
+	for i := range every {
+		layouts[every[i].Name] = every[i].Lay()
+	}
 	pools := every
 	services := map[string]*Service{}
 	for n := range changes {
@@ -218,15 +222,17 @@ func TestNothingIsGivenTwice(t *testing.T) {
 			list = append(list, *s)
 		}
 		given, _ := Allocate(pools, list, nil)
-		again, _ := Allocate(slices.Clone(pools), shuffled(random, list), nil)
-		if fmt.Sprint(given) != fmt.Sprint(again) {
-			t.Fatalf("change %d: the order of Services matters:\n%v\n%v", n, given, again)
+		if n%20 == 0 {
+			again, _ := Allocate(slices.Clone(pools), shuffled(random, list), nil)
+			if fmt.Sprint(given) != fmt.Sprint(again) {
+				t.Fatalf("change %d: the order of Services matters:\n%v\n%v", n, given, again)
+			}
 		}
 		if changed != "pools" {
 			stays(t, services, given, changed)
 		}
-		once(t, pools, services, given)
-		alone(t, pools, services, given)
+		once(t, pools, layouts, services, given)
+		alone(t, layouts, services, given)
 		for _, g := range given {
 			services[g.Key].Has = g.Addresses
 		}
@@ -260,7 +266,7 @@ func stays(t *testing.T, services map[string]*Service, given []Given, changed st
 }
 
 // once checks who has an address, and from where.
-func once(t *testing.T, pools []Pool, services map[string]*Service, given []Given) {
+func once(t *testing.T, pools []Pool, layouts map[string]*Layout, services map[string]*Service, given []Given) {
 	t.Helper()
 	of := map[netip.Addr][]*Service{}
 	for _, g := range given {
@@ -269,7 +275,7 @@ func once(t *testing.T, pools []Pool, services map[string]*Service, given []Give
 		for _, at := range g.Addresses {
 			families[at.Is4()]++
 			of[at] = append(of[at], s)
-			if !slices.ContainsFunc(pools, func(p Pool) bool { return has(&p, at) && p.refuses(s) == "" }) {
+			if !slices.ContainsFunc(pools, func(p Pool) bool { return has(layouts[p.Name], at) && p.refuses(s) == "" }) {
 				t.Errorf("%s got %s, which no pool gives it", g.Key, at)
 			}
 		}
@@ -297,20 +303,16 @@ func once(t *testing.T, pools []Pool, services map[string]*Service, given []Give
 	}
 }
 
-func has(p *Pool, at netip.Addr) bool {
-	_, has := p.Lay().Group(at)
+func has(l *Layout, at netip.Addr) bool {
+	_, has := l.Group(at)
 	return has
 }
 
 // alone checks that a Local Service shares its virtual router only with Services that had addresses
 // of it before, and says so.
-func alone(t *testing.T, pools []Pool, services map[string]*Service, given []Given) {
+func alone(t *testing.T, layouts map[string]*Layout, services map[string]*Service, given []Given) {
 	t.Helper()
 	groups := map[Group][]string{}
-	layouts := make([]*Layout, len(pools))
-	for i := range pools {
-		layouts[i] = pools[i].Lay()
-	}
 	group := func(at netip.Addr) (g Group) {
 		for _, l := range layouts {
 			if one, has := l.Group(at); has {

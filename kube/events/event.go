@@ -33,6 +33,18 @@ const (
 	// ReasonNameConflict means that the catalog connector needs the name of this Service, which
 	// does not belong to the connector.
 	ReasonNameConflict = "NameConflict"
+	// ReasonIPAllocated and ReasonClearAssignment mean that a Service has got addresses of a pool, and
+	// that it has lost some. ReasonAllocationFailed means that it lacks an address. MetalLB has the
+	// same reasons.
+	ReasonIPAllocated      = "IPAllocated"
+	ReasonClearAssignment  = "ClearAssignment"
+	ReasonAllocationFailed = "AllocationFailed"
+	// ReasonLocalNotAlone means that a Service has become Local, and others have addresses of its
+	// virtual router.
+	ReasonLocalNotAlone = "LocalNotAlone"
+	// ReasonPoolReady and ReasonPoolRefused are events of an AddressPool: whether it gives addresses.
+	ReasonPoolReady   = "PoolReady"
+	ReasonPoolRefused = "PoolRefused"
 	// ReasonQuarantined means that the actor of the service failed again and again, and the service
 	// is in quarantine.
 	ReasonQuarantined = "Quarantined"
@@ -67,9 +79,9 @@ const (
 
 // Object is the Kubernetes object of an event.
 type Object struct {
-	// Kind is "Service" or "Node"; both belong to the API version v1.
+	// Kind is "Service" or "Node", both of the API version v1, or "AddressPool".
 	Kind string
-	// Namespace is "" for a Node.
+	// Namespace is "" for a Node and an AddressPool.
 	Namespace string
 	Name      string
 	// UID is the UID of the object: kubectl describe shows only events that carry it.
@@ -85,6 +97,13 @@ func ServiceObject(key, uid string) Object {
 // NodeObject returns a Node. Its UID in events is its name, as in events of the kubelet and
 // kube-proxy, because kubectl describe looks for the name.
 func NodeObject(name string) Object { return Object{Kind: "Node", Name: name, UID: name} }
+
+const kindAddressPool = "AddressPool"
+
+// AddressPoolObject returns an AddressPool.
+func AddressPoolObject(name, uid string) Object {
+	return Object{Kind: kindAddressPool, Name: name, UID: uid}
+}
 
 // String returns "Kind namespace/name" or "Kind name".
 func (o Object) String() string {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/troupe-vpp/troupe/kube/addresses"
 )
 
 // controller is the reporting controller of all events.
@@ -88,7 +90,10 @@ func trim(note string) string {
 
 // object makes the API object of an event.
 func (k *known) object(instance string) *eventsv1.Event {
-	o := &k.id.Object
+	o, version := &k.id.Object, "v1"
+	if o.Kind == kindAddressPool {
+		version = addresses.GroupVersion().String()
+	}
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&k.id, instance, k.occurrence), Namespace: namespaceOf(o)},
 		EventTime:           metav1.NewMicroTime(k.first),
@@ -97,7 +102,7 @@ func (k *known) object(instance string) *eventsv1.Event {
 		Action:              k.id.Action,
 		Reason:              k.id.Reason,
 		Regarding: corev1.ObjectReference{
-			APIVersion: "v1", Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
+			APIVersion: version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
 		},
 		Note: k.id.Note,
 		Type: k.id.Type,
