@@ -44,6 +44,7 @@ func collect(ctx context.Context, c *client.Client, name string, limit int64) *d
 	n.Progress = one[api.Resync](ctx, n, "resync")
 	n.All = all[api.Service](ctx, n, "services")
 	n.Ifs = whole[api.Interfaces, api.Interface](ctx, n, "interfaces")
+	n.Addrs = whole[api.Addresses, api.Address](ctx, n, "addresses")
 	n.Cluster = whole[api.Nodes, api.Node](ctx, n, "nodes")
 	n.Table = one[api.Sessions](ctx, n, "sessions")
 	n.Difference = one[api.Diff](ctx, n, "diff")

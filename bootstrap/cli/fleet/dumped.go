@@ -20,6 +20,7 @@ type dumpedNode struct {
 	Stat       *api.NodeStatus `json:"status"`
 	All        []api.Service   `json:"services"`
 	Ifs        *api.Interfaces `json:"interfaces"`
+	Addrs      *api.Addresses  `json:"addresses"`
 	Cluster    *api.Nodes      `json:"nodes"`
 	Table      *api.Sessions   `json:"sessions"`
 	Ext        *api.External   `json:"external"`
@@ -94,6 +95,10 @@ func (b archivedAgent) Service(_ context.Context, key string) (*api.ServiceDetai
 
 func (b archivedAgent) Interfaces(context.Context) (*api.Interfaces, error) {
 	return have(b, "interfaces", b.node.Ifs)
+}
+
+func (b archivedAgent) Addresses(context.Context) (*api.Addresses, error) {
+	return have(b, "addresses", b.node.Addrs)
 }
 
 func (b archivedAgent) Sessions(context.Context) (*api.Sessions, error) {
