@@ -25,11 +25,7 @@ import (
 // reports: link.ErrUnsupported where this VPP does not have the message.
 func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
 	var all []fib.FibSource
-	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
-		if d, ok := msg.(*fib.FibSourceDetails); ok {
-			all = append(all, d.Src)
-		}
-	})
+	err := link.Each(ctx, c, &fib.FibSourceDump{}, func(d *fib.FibSourceDetails) { all = append(all, d.Src) })
 	if err != nil {
 		return nil, fmt.Errorf("read FIB sources: %w", err)
 	}
