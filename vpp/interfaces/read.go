@@ -16,6 +16,7 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/l2"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -215,7 +216,7 @@ func addressesOf(ctx context.Context, c link.Caller, i *RawInterface) error {
 	for _, v6 := range []bool{false, true} {
 		req := &ip.IPAddressDump{SwIfIndex: interface_types.InterfaceIndex(i.Index), IsIPv6: v6}
 		err := link.Each(ctx, c, req, func(m *ip.IPAddressDetails) {
-			i.Addresses = append(i.Addresses, netip.PrefixFrom(fromAddress(m.Prefix.Address), int(m.Prefix.Len)))
+			i.Addresses = append(i.Addresses, netip.PrefixFrom(forwarding.FromAddress(m.Prefix.Address), int(m.Prefix.Len)))
 		})
 		if err != nil {
 			return fmt.Errorf("addresses of interface %s: %w", i.Name, err)

@@ -7,6 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	cnatmodel "github.com/troupe-vpp/troupe/vpp/simulator/cnat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
@@ -93,7 +94,7 @@ func cnatSessionPurge(c *Call, _ *cnat.CnatSessionPurge) {
 
 func cnatSetSnatAddresses(c *Call, req *cnat.CnatSetSnatAddresses) {
 	s := &c.CNAT.SNAT
-	s.IP4, s.IP6, s.SwIf = FromIP4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
+	s.IP4, s.IP6, s.SwIf = netip.AddrFrom4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
 	c.Reply(&cnat.CnatSetSnatAddressesReply{})
 }
 
@@ -137,11 +138,11 @@ func namedProto(proto uint8) bool {
 // fromEndpoint decodes an endpoint. Its if_af counts only with an interface, which the model does
 // not resolve.
 func fromEndpoint(e cnat.CnatEndpoint) cnatmodel.Endpoint {
-	return cnatmodel.Endpoint{Addr: FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
+	return cnatmodel.Endpoint{Addr: forwarding.FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
 }
 
 // toEndpoint encodes an endpoint; VPP fills in if_af from the address.
 func toEndpoint(e cnatmodel.Endpoint) cnat.CnatEndpoint {
-	addr := ToAddress(e.Addr)
+	addr := forwarding.Address(e.Addr)
 	return cnat.CnatEndpoint{Addr: addr, SwIfIndex: interface_types.InterfaceIndex(e.SwIf), IfAf: addr.Af, Port: e.Port}
 }

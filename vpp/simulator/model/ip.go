@@ -11,6 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_neighbor"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
@@ -38,7 +39,7 @@ func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 	}
 	for _, p := range i.Addrs {
 		if p.Addr().Is4() != req.IsIPv6 {
-			c.Reply(&ip.IPAddressDetails{SwIfIndex: req.SwIfIndex, Prefix: ip_types.AddressWithPrefix(ToPrefix(p))})
+			c.Reply(&ip.IPAddressDetails{SwIfIndex: req.SwIfIndex, Prefix: ip_types.AddressWithPrefix(forwarding.Prefix(p))})
 		}
 	}
 }
@@ -202,7 +203,7 @@ func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
 		out.TableID = c.Tables[fam][p.FIB].ID
 	}
 	if p.NextHop.IsValid() {
-		out.Nh.Address = ToAddress(p.NextHop).Un
+		out.Nh.Address = forwarding.Address(p.NextHop).Un
 	}
 	switch p.Kind {
 	case fib.Local:
@@ -224,7 +225,7 @@ func (c *Call) encodeRoute(fam int, t *fib.Table, e *fib.Entry) ip.IPRouteV2 {
 	route := ip.IPRouteV2{
 		TableID:    t.ID,
 		StatsIndex: e.Stats,
-		Prefix:     ToPrefix(e.Prefix),
+		Prefix:     forwarding.Prefix(e.Prefix),
 		Src:        uint8(e.Best().Source),
 	}
 	for _, p := range e.Best().Paths {
@@ -325,7 +326,7 @@ func registerNeighbor(r Registry) {
 // it.
 func ipNeighborAddDel(c *Call, req *ip_neighbor.IPNeighborAddDel) {
 	reply := &ip_neighbor.IPNeighborAddDelReply{StatsIndex: pool.None}
-	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: FromAddress(req.Neighbor.IPAddress)}
+	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: forwarding.FromAddress(req.Neighbor.IPAddress)}
 	switch {
 	case c.Interface(key.SwIf) == nil:
 		reply.Retval = vnet.RetInvalidSwIfIndex
@@ -357,7 +358,7 @@ func ipNeighborDump(c *Call, req *ip_neighbor.IPNeighborDump) {
 				SwIfIndex:  interface_types.InterfaceIndex(key.SwIf),
 				Flags:      flags,
 				MacAddress: n.MAC,
-				IPAddress:  ToAddress(key.Addr),
+				IPAddress:  forwarding.Address(key.Addr),
 			},
 		})
 	}

@@ -213,7 +213,7 @@ const pageSize = 16
 
 // natAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
 func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
-	retval := c.NAT.ChangeRange(FromIP4(req.FirstIPAddress), FromIP4(req.LastIPAddress),
+	retval := c.NAT.ChangeRange(netip.AddrFrom4(req.FirstIPAddress), netip.AddrFrom4(req.LastIPAddress),
 		req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)
 	c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
 }

@@ -83,7 +83,7 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 
 // natUserSessionV3Dump lists the sessions of an inside address.
 func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
-	c.NAT.EachSession(FromIP4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
+	c.NAT.EachSession(netip.AddrFrom4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
 }
 
 // natDelSession ends the session with exactly this flow; the flags are not looked at.

@@ -22,9 +22,6 @@ func (m *Network) DescribeInterfaces() []string {
 		if i.FIB[0] != 0 {
 			line += fmt.Sprintf(" table %d", m.Tables[0][i.FIB[0]].ID)
 		}
-		if i.Tag != "" {
-			line += fmt.Sprintf(" tag %q", i.Tag)
-		}
 		lines = append(lines, line)
 	}
 	return lines

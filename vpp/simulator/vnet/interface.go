@@ -14,7 +14,6 @@ type Interface struct {
 	Index    uint32
 	Name     string
 	DevType  string // interface_dev_type of the dump
-	Tag      string
 	MAC      [6]byte
 	AdminUp  bool
 	LinkUp   bool
@@ -22,9 +21,6 @@ type Interface struct {
 	FIB      [2]uint32      // FIB index per address family
 	Instance uint32         // loopback instance
 	Borrows  uint32         // unnumbered: index of the interface that lends addresses
-
-	HostName      string // tap, af_packet: name of the host side
-	HostNamespace string // tap: name of the host side's namespace
 }
 
 // Device types as they appear in interface dumps.
