@@ -11,7 +11,6 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -40,7 +39,7 @@ var everything = aclRuleOf(permit, "0.0.0.0/0", "0.0.0.0/0", 0, 0)
 // newACL makes an ACL and returns its index.
 func (r *rig) newACL(rules ...acl_types.ACLRule) uint32 {
 	r.t.Helper()
-	reply := invoke[acl.ACLAddReplaceReply](r.t, r.conn, &acl.ACLAddReplace{ACLIndex: pool.None, Tag: "test", R: rules})
+	reply := invoke[acl.ACLAddReplaceReply](r.t, r.conn, &acl.ACLAddReplace{ACLIndex: vnet.None, Tag: "test", R: rules})
 	if reply.Retval != 0 {
 		r.t.Fatalf("retval %d", reply.Retval)
 	}

@@ -10,7 +10,6 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -109,7 +108,7 @@ func aclInterfaceSetList(c *Call, req *acl.ACLInterfaceSetACLList) {
 // aclDump lists one ACL, or all of them for ~0.
 func aclDump(c *Call, req *acl.ACLDump) {
 	for index, l := range c.ACLs.All.All {
-		if req.ACLIndex == pool.None || req.ACLIndex == index {
+		if req.ACLIndex == vnet.None || req.ACLIndex == index {
 			c.Reply(&acl.ACLDetails{ACLIndex: index, Tag: l.Tag, R: encodeACL(l.Rules)})
 		}
 	}
@@ -133,7 +132,7 @@ func encodeACL(rules []aclRule) []acl_types.ACLRule {
 // interfaces without ACLs.
 func aclInterfaceListDump(c *Call, req *acl.ACLInterfaceListDump) {
 	for index := range c.Interfaces.All {
-		if uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != index {
+		if uint32(req.SwIfIndex) != vnet.None && uint32(req.SwIfIndex) != index {
 			continue
 		}
 		l := c.ACLs.Of(index)

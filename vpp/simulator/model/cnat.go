@@ -9,7 +9,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	cnatmodel "github.com/troupe-vpp/troupe/vpp/simulator/cnat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -37,7 +36,7 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 		return
 	}
 	if !namedProto(uint8(t.IPProto)) {
-		c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetInvalidProtocol, ID: pool.None})
+		c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetInvalidProtocol, ID: vnet.None})
 		return
 	}
 	row := &cnatmodel.Translation{
@@ -78,7 +77,7 @@ func cnatTranslationDump(c *Call, _ *cnat.CnatTranslationDump) {
 // cnatSessionDump lists each direction by itself. VPP fills in no timestamp.
 func cnatSessionDump(c *Call, _ *cnat.CnatSessionDump) {
 	at := func(ap netip.AddrPort) cnat.CnatEndpoint {
-		return toEndpoint(cnatmodel.Endpoint{Addr: ap.Addr(), SwIf: pool.None, Port: ap.Port()})
+		return toEndpoint(cnatmodel.Endpoint{Addr: ap.Addr(), SwIf: vnet.None, Port: ap.Port()})
 	}
 	for _, s := range c.CNAT.Sessions() {
 		c.Reply(&cnat.CnatSessionDetails{Session: cnat.CnatSession{

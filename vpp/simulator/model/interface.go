@@ -11,7 +11,6 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -104,7 +103,7 @@ func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered)
 	case req.IsAdd:
 		borrower.Borrows = uint32(req.SwIfIndex)
 	default:
-		borrower.Borrows = pool.None
+		borrower.Borrows = vnet.None
 	}
 	c.Reply(&interfaces.SwInterfaceSetUnnumberedReply{Retval: retval})
 }
@@ -113,7 +112,7 @@ func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered)
 // by name.
 func swInterfaceDump(c *Call, req *interfaces.SwInterfaceDump) {
 	index := uint32(req.SwIfIndex)
-	if index != pool.None && index != 0 {
+	if index != vnet.None && index != 0 {
 		if i := c.Interface(index); i != nil {
 			c.Reply(interfaceDetails(i))
 		}
@@ -141,7 +140,7 @@ func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
 
 // swInterfaceGetTable returns the id of the table of an interface, for one address family.
 func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
-	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
+	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: vnet.None}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
 		fam := FamilyBit(req.IsIPv6)
 		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
@@ -187,11 +186,11 @@ func registerBridge(r Registry) {
 // members.
 func bridgeDomainDump(c *Call, req *l2.BridgeDomainDump) {
 	for _, b := range c.Bridges {
-		if req.BdID != pool.None && req.BdID != b.ID {
+		if req.BdID != vnet.None && req.BdID != b.ID {
 			continue
 		}
 		d := &l2.BridgeDomainDetails{
-			BdID: b.ID, Flood: true, UuFlood: true, Forward: true, Learn: true, UuFwdSwIfIndex: interface_types.InterfaceIndex(pool.None),
+			BdID: b.ID, Flood: true, UuFlood: true, Forward: true, Learn: true, UuFwdSwIfIndex: interface_types.InterfaceIndex(vnet.None),
 			BviSwIfIndex: interface_types.InterfaceIndex(b.Virtual), SwIfDetails: []l2.BridgeDomainSwIf{{SwIfIndex: interface_types.InterfaceIndex(b.Virtual)}},
 		}
 		for _, m := range b.Members {

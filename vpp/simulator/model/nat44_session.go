@@ -7,7 +7,6 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -90,7 +89,7 @@ func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
 func natDelSession(c *Call, req *nat44_ed.Nat44DelSession) {
 	fib, ok := c.FIBIndex(0, req.VrfID)
 	if !ok {
-		fib = pool.None
+		fib = vnet.None
 	}
 	retval := c.NAT.DelFlow(nat.FlowKey{
 		Src:   endpoint(req.Address, req.Port),
