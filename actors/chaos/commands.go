@@ -97,7 +97,7 @@ func (w *world) attachDrill() (wrong []string) {
 	const name, pod = "extra", namespace + "/extra"
 	index := uint32(0)
 	w.withVPP(func(v *simulator.VPP) (err error) {
-		index, err = v.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Kind: simulator.KindTap, Up: true, HostName: "eth0", HostNamespace: name})
+		index, err = v.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Kind: simulator.KindTap, Up: true})
 		return err
 	})
 	for _, step := range []struct {

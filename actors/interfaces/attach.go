@@ -144,7 +144,7 @@ func (i *interfacesActor) attaching(pod, name string) *command.Command {
 	}
 	operations := []operation{i.recording(pod, name), i.giving(pod, name)}
 	if name == "" {
-		operations = command.Reversed(operations)
+		slices.Reverse(operations) // what is added first is removed last
 	}
 	cmd.Transaction = command.NewTransaction(operations...)
 	cmd.After = i.verifyRoles

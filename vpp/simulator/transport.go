@@ -16,7 +16,7 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // maxUnread bounds the replies that a client leaves unread, in bytes. VPP queues without limit; a
@@ -382,7 +382,7 @@ func (v *VPP) sockclntCreate(c *model.Call, _ *memclnt.SockclntCreate) {
 		MessageTable: v.inc.ids.Entries,
 		Count:        uint16(len(v.inc.ids.Entries)),
 	}
-	if c.Client != pool.None {
+	if c.Client != vnet.None {
 		reply.Index = c.Client
 	}
 	c.Reply(reply)
@@ -405,7 +405,7 @@ func (v *VPP) sockclntDelete(c *model.Call, req *memclnt.SockclntDelete) {
 // controlPing answers with the process id of this incarnation.
 func controlPing(c *model.Call, _ *memclnt.ControlPing) {
 	reply := &memclnt.ControlPingReply{VpePID: c.Pid}
-	if c.Client != pool.None {
+	if c.Client != vnet.None {
 		reply.ClientIndex = c.Client
 	}
 	c.Reply(reply)

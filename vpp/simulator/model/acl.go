@@ -9,7 +9,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -22,7 +22,6 @@ func registerACL(r Registry) {
 	write(r, aclInterfaceSetList)
 	Read(r, aclDump)
 	Read(r, aclInterfaceListDump)
-	Read(r, aclGetVersion)
 }
 
 // maxACLTag is the longest tag: VPP refuses one that has no NUL in its field.
@@ -109,7 +108,7 @@ func aclInterfaceSetList(c *Call, req *acl.ACLInterfaceSetACLList) {
 // aclDump lists one ACL, or all of them for ~0.
 func aclDump(c *Call, req *acl.ACLDump) {
 	for index, l := range c.ACLs.All.All {
-		if req.ACLIndex == pool.None || req.ACLIndex == index {
+		if req.ACLIndex == vnet.None || req.ACLIndex == index {
 			c.Reply(&acl.ACLDetails{ACLIndex: index, Tag: l.Tag, R: encodeACL(l.Rules)})
 		}
 	}
@@ -120,7 +119,7 @@ func encodeACL(rules []aclRule) []acl_types.ACLRule {
 	encoded := make([]acl_types.ACLRule, len(rules))
 	for i, r := range rules {
 		encoded[i] = acl_types.ACLRule{
-			IsPermit: acl_types.ACLAction(r.Action), SrcPrefix: ToPrefix(r.Src), DstPrefix: ToPrefix(r.Dst), Proto: ip_types.IPProto(r.Proto),
+			IsPermit: acl_types.ACLAction(r.Action), SrcPrefix: forwarding.Prefix(r.Src), DstPrefix: forwarding.Prefix(r.Dst), Proto: ip_types.IPProto(r.Proto),
 			SrcportOrIcmptypeFirst: r.SrcPort[0], SrcportOrIcmptypeLast: r.SrcPort[1],
 			DstportOrIcmpcodeFirst: r.DstPort[0], DstportOrIcmpcodeLast: r.DstPort[1],
 			TCPFlagsMask: uint8(r.Mask), TCPFlagsValue: uint8(r.Flags),
@@ -133,7 +132,7 @@ func encodeACL(rules []aclRule) []acl_types.ACLRule {
 // interfaces without ACLs.
 func aclInterfaceListDump(c *Call, req *acl.ACLInterfaceListDump) {
 	for index := range c.Interfaces.All {
-		if uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != index {
+		if uint32(req.SwIfIndex) != vnet.None && uint32(req.SwIfIndex) != index {
 			continue
 		}
 		l := c.ACLs.Of(index)
@@ -141,9 +140,4 @@ func aclInterfaceListDump(c *Call, req *acl.ACLInterfaceListDump) {
 			SwIfIndex: interface_types.InterfaceIndex(index), NInput: uint8(len(l.In)), Acls: slices.Concat(l.In, l.Out),
 		})
 	}
-}
-
-// aclGetVersion answers with the API version of the plugin in VPP 25.10.
-func aclGetVersion(c *Call, _ *acl.ACLPluginGetVersion) {
-	c.Reply(&acl.ACLPluginGetVersionReply{Major: 1, Minor: 4})
 }

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -41,7 +40,7 @@ type aclLists struct {
 
 // aclPlugin is the state of the ACL plugin.
 type aclPlugin struct {
-	All   pool.Pool[*aclList]
+	All   vnet.Pool[*aclList]
 	lists map[uint32]*aclLists
 }
 
@@ -60,7 +59,7 @@ func (a *aclPlugin) Of(swIf uint32) *aclLists {
 
 // AddReplace stores an ACL under a new index (none) or in place.
 func (a *aclPlugin) AddReplace(index uint32, l *aclList) (uint32, int32) {
-	if index == pool.None {
+	if index == vnet.None {
 		return a.All.Put(l), vnet.RetOK
 	}
 	old, ok := a.All.Get(index)

@@ -7,8 +7,8 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	cnatmodel "github.com/troupe-vpp/troupe/vpp/simulator/cnat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -36,7 +36,7 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 		return
 	}
 	if !namedProto(uint8(t.IPProto)) {
-		c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetInvalidProtocol, ID: pool.None})
+		c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetInvalidProtocol, ID: vnet.None})
 		return
 	}
 	row := &cnatmodel.Translation{
@@ -77,7 +77,7 @@ func cnatTranslationDump(c *Call, _ *cnat.CnatTranslationDump) {
 // cnatSessionDump lists each direction by itself. VPP fills in no timestamp.
 func cnatSessionDump(c *Call, _ *cnat.CnatSessionDump) {
 	at := func(ap netip.AddrPort) cnat.CnatEndpoint {
-		return toEndpoint(cnatmodel.Endpoint{Addr: ap.Addr(), SwIf: pool.None, Port: ap.Port()})
+		return toEndpoint(cnatmodel.Endpoint{Addr: ap.Addr(), SwIf: vnet.None, Port: ap.Port()})
 	}
 	for _, s := range c.CNAT.Sessions() {
 		c.Reply(&cnat.CnatSessionDetails{Session: cnat.CnatSession{
@@ -93,7 +93,7 @@ func cnatSessionPurge(c *Call, _ *cnat.CnatSessionPurge) {
 
 func cnatSetSnatAddresses(c *Call, req *cnat.CnatSetSnatAddresses) {
 	s := &c.CNAT.SNAT
-	s.IP4, s.IP6, s.SwIf = FromIP4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
+	s.IP4, s.IP6, s.SwIf = netip.AddrFrom4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
 	c.Reply(&cnat.CnatSetSnatAddressesReply{})
 }
 
@@ -137,11 +137,11 @@ func namedProto(proto uint8) bool {
 // fromEndpoint decodes an endpoint. Its if_af counts only with an interface, which the model does
 // not resolve.
 func fromEndpoint(e cnat.CnatEndpoint) cnatmodel.Endpoint {
-	return cnatmodel.Endpoint{Addr: FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
+	return cnatmodel.Endpoint{Addr: forwarding.FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
 }
 
 // toEndpoint encodes an endpoint; VPP fills in if_af from the address.
 func toEndpoint(e cnatmodel.Endpoint) cnat.CnatEndpoint {
-	addr := ToAddress(e.Addr)
+	addr := forwarding.Address(e.Addr)
 	return cnat.CnatEndpoint{Addr: addr, SwIfIndex: interface_types.InterfaceIndex(e.SwIf), IfAf: addr.Af, Port: e.Port}
 }

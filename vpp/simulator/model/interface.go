@@ -3,21 +3,18 @@ package model
 import (
 	"slices"
 
-	"go.fd.io/govpp/binapi/af_packet"
 	"go.fd.io/govpp/binapi/arp"
 	"go.fd.io/govpp/binapi/feature"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/l2"
-	"go.fd.io/govpp/binapi/tapv2"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// registerInterface registers the messages of the interface, tapv2 and af_packet APIs.
+// registerInterface registers the messages of the interface API.
 func registerInterface(r Registry) {
 	write(r, createLoopback)
 	write(r, deleteLoopback)
@@ -25,11 +22,8 @@ func registerInterface(r Registry) {
 	write(r, swInterfaceAddDelAddress)
 	write(r, swInterfaceSetTable)
 	write(r, swInterfaceSetUnnumbered)
-	write(r, swInterfaceTagAddDel)
 	Read(r, swInterfaceDump)
 	Read(r, swInterfaceGetTable)
-	Read(r, swInterfaceTapV2Dump)
-	Read(r, afPacketDump)
 	Register(r, ClassSession, wantInterfaceEvents)
 }
 
@@ -109,33 +103,16 @@ func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered)
 	case req.IsAdd:
 		borrower.Borrows = uint32(req.SwIfIndex)
 	default:
-		borrower.Borrows = pool.None
+		borrower.Borrows = vnet.None
 	}
 	c.Reply(&interfaces.SwInterfaceSetUnnumberedReply{Retval: retval})
-}
-
-// swInterfaceTagAddDel sets the tag of an interface. VPP refuses an empty one and cuts a long one.
-func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
-	i := c.Interface(uint32(req.SwIfIndex))
-	retval := vnet.RetOK
-	switch {
-	case i == nil:
-		retval = vnet.RetInvalidSwIfIndex
-	case !req.IsAdd:
-		i.Tag = ""
-	case req.Tag == "":
-		retval = vnet.RetInvalidValue
-	default:
-		i.Tag = Clip(req.Tag)
-	}
-	c.Reply(&interfaces.SwInterfaceTagAddDelReply{Retval: retval})
 }
 
 // swInterfaceDump lists one interface, or all of them for index 0 and ~0. The model has no filter
 // by name.
 func swInterfaceDump(c *Call, req *interfaces.SwInterfaceDump) {
 	index := uint32(req.SwIfIndex)
-	if index != pool.None && index != 0 {
+	if index != vnet.None && index != 0 {
 		if i := c.Interface(index); i != nil {
 			c.Reply(interfaceDetails(i))
 		}
@@ -158,49 +135,17 @@ func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
 		Mtu:              []uint32{9000, 0, 0, 0},
 		InterfaceName:    i.Name,
 		InterfaceDevType: i.DevType,
-		Tag:              i.Tag,
 	}
 }
 
 // swInterfaceGetTable returns the id of the table of an interface, for one address family.
 func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
-	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
+	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: vnet.None}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
 		fam := FamilyBit(req.IsIPv6)
 		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
 	}
 	c.Reply(reply)
-}
-
-// swInterfaceTapV2Dump lists the tap interfaces with the name and the network namespace of the host
-// side.
-func swInterfaceTapV2Dump(c *Call, req *tapv2.SwInterfaceTapV2Dump) {
-	for _, i := range c.Interfaces.All {
-		if i.DevType != vnet.DevTap || (uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != i.Index) {
-			continue
-		}
-		c.Reply(&tapv2.SwInterfaceTapV2Details{
-			SwIfIndex:     i.Index,
-			ID:            i.Instance,
-			TxRingSz:      1024,
-			RxRingSz:      1024,
-			DevName:       i.Name,
-			HostIfName:    i.HostName,
-			HostNamespace: i.HostNamespace,
-		})
-	}
-}
-
-// afPacketDump lists the af_packet interfaces; the message has no filter.
-func afPacketDump(c *Call, _ *af_packet.AfPacketDump) {
-	for _, i := range c.Interfaces.All {
-		if i.DevType == vnet.DevAfPacket {
-			c.Reply(&af_packet.AfPacketDetails{
-				SwIfIndex:  interface_types.InterfaceIndex(i.Index),
-				HostIfName: i.HostName,
-			})
-		}
-	}
 }
 
 // wantInterfaceEvents subscribes a client, once, or ends its subscription.
@@ -241,11 +186,11 @@ func registerBridge(r Registry) {
 // members.
 func bridgeDomainDump(c *Call, req *l2.BridgeDomainDump) {
 	for _, b := range c.Bridges {
-		if req.BdID != pool.None && req.BdID != b.ID {
+		if req.BdID != vnet.None && req.BdID != b.ID {
 			continue
 		}
 		d := &l2.BridgeDomainDetails{
-			BdID: b.ID, Flood: true, UuFlood: true, Forward: true, Learn: true, UuFwdSwIfIndex: interface_types.InterfaceIndex(pool.None),
+			BdID: b.ID, Flood: true, UuFlood: true, Forward: true, Learn: true, UuFwdSwIfIndex: interface_types.InterfaceIndex(vnet.None),
 			BviSwIfIndex: interface_types.InterfaceIndex(b.Virtual), SwIfDetails: []l2.BridgeDomainSwIf{{SwIfIndex: interface_types.InterfaceIndex(b.Virtual)}},
 		}
 		for _, m := range b.Members {

@@ -9,7 +9,6 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -193,7 +192,7 @@ func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
 	}
 	cursor, ok := out.Next(req.Cursor)
 	if !ok {
-		c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Retval: vnet.RetInvalidValue, Cursor: pool.None})
+		c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Retval: vnet.RetInvalidValue, Cursor: vnet.None})
 		return
 	}
 	for sent := 0; ok; sent++ {
@@ -205,7 +204,7 @@ func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
 		c.Reply(&nat44_ed.Nat44EdOutputInterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(i.SwIf)})
 		cursor, ok = out.Next(cursor + 1)
 	}
-	c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Cursor: pool.None})
+	c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Cursor: vnet.None})
 }
 
 // pageSize is how many details VPP sends before it lets other work run.
@@ -213,7 +212,7 @@ const pageSize = 16
 
 // natAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
 func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
-	retval := c.NAT.ChangeRange(FromIP4(req.FirstIPAddress), FromIP4(req.LastIPAddress),
+	retval := c.NAT.ChangeRange(netip.AddrFrom4(req.FirstIPAddress), netip.AddrFrom4(req.LastIPAddress),
 		req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)
 	c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
 }
@@ -222,7 +221,7 @@ func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
 // ~0.
 func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	send := func(a *nat.Address, flags nat_types.NatConfigFlags) {
-		vrf := pool.None
+		vrf := vnet.None
 		if t := c.Table4(a.FIB); t != nil {
 			vrf = t.ID
 		}
