@@ -15,7 +15,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
@@ -130,7 +130,7 @@ func newFleetOf(t *testing.T) *apiServer {
 func TestPageOfAllNodes(t *testing.T) {
 	s := newFleetOf(t)
 	address := serving(t, `all nodes: http://(\S+)/`, "status", "--all-nodes", "--serve", "127.0.0.1:0", "--kubeconfig", s.kubeconfig)
-	text, status, err := client.New(address).Text(t.Context(), "")
+	text, status, err := cli.NewClient(address).Text(t.Context(), "")
 	if err != nil || status != http.StatusOK {
 		t.Fatal(status, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
-	"github.com/troupe-vpp/troupe/bootstrap/otlp"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -91,7 +90,7 @@ func (a *Agent) serveTraces() error {
 	if a.cfg.API.OTLPEndpoint == "" {
 		return nil
 	}
-	exporter := &otlp.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: a.backend.Events, Log: a.log.With("part", "traces")}
+	exporter := &metrics.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: a.backend.Events, Log: a.log.With("part", "traces")}
 	a.own("traces", exporter.Run)
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // collector collects one node.
 type collector struct {
 	*api.Dump
-	client *client.Client
+	client *cli.Client
 	// left is the number of bytes of JSON that the node may still have.
 	left int64
 }
@@ -34,8 +34,8 @@ type collector struct {
 // collect queries the agent of a node for all parts, in the order of importance, until ctx ends or
 // the answers of the agent have limit bytes in all. Errors has the missing parts. name is the name
 // of the node in the cluster; an agent that has another one is an error.
-func collect(ctx context.Context, c *client.Client, name string, limit int64) *api.Dump {
-	n := &collector{Dump: &api.Dump{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c.Limited(client.NewBudget(limit)), left: limit}
+func collect(ctx context.Context, c *cli.Client, name string, limit int64) *api.Dump {
+	n := &collector{Dump: &api.Dump{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c.Limited(cli.NewBudget(limit)), left: limit}
 	if n.Status = one[api.NodeStatus](ctx, n, "status"); n.Status != nil && n.Status.Node != name {
 		n.Status = nil
 		n.failed(ctx, "status", errors.New("the agent has the name of another node"))
@@ -64,8 +64,8 @@ func (n *collector) failed(ctx context.Context, part string, err error) {
 		return
 	case ctx.Err() != nil:
 		err = errors.New("no time left")
-	case errors.Is(err, client.ErrTooLarge):
-		err = client.ErrTooLarge
+	case errors.Is(err, cli.ErrTooLarge):
+		err = cli.ErrTooLarge
 	}
 	n.Errors = append(n.Errors, part+": "+err.Error())
 }
@@ -77,7 +77,7 @@ func (n *collector) fits(value any) error {
 		return err
 	}
 	if n.left -= int64(len(text)); n.left < 0 {
-		return client.ErrTooLarge
+		return cli.ErrTooLarge
 	}
 	return nil
 }
@@ -102,13 +102,13 @@ func one[T any](ctx context.Context, n *collector, resource string) *T {
 
 // all collects a list.
 func all[T any](ctx context.Context, n *collector, resource string) []T {
-	items, _, err := client.All[T](ctx, n.client, resource, nil, 0)
+	items, _, err := cli.All[T](ctx, n.client, resource, nil, 0)
 	return keep(ctx, n, resource, items, err)
 }
 
 // whole collects a resource that has fields besides its list.
 func whole[T, I any, P api.Paged[T, I]](ctx context.Context, n *collector, resource string) *T {
-	value, err := client.Whole[T, I, P](ctx, n.client, resource)
+	value, err := cli.Whole[T, I, P](ctx, n.client, resource)
 	return keep(ctx, n, resource, value, err)
 }
 

@@ -15,14 +15,14 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // TestCollectKeepsTheLimit: a part above the limit is an error of the node. The backend of the
 // archive answers with the same error.
 func TestCollectKeepsTheLimit(t *testing.T) {
 	agent := apitest.Start(t, apitest.New(50), nil)
-	n := collect(t.Context(), client.New(agent.Address), "shop-a", 2000)
+	n := collect(t.Context(), cli.NewClient(agent.Address), "shop-a", 2000)
 	if n.Status == nil || n.Resync == nil || n.Services != nil || len(n.Details) != 0 {
 		t.Errorf("status %v, resync %v, %d services, %d details", n.Status, n.Resync, len(n.Services), len(n.Details))
 	}
@@ -33,7 +33,7 @@ func TestCollectKeepsTheLimit(t *testing.T) {
 	if _, err := newArchived(n).Services(t.Context()); err == nil || !strings.Contains(err.Error(), "not in the archive: "+want) {
 		t.Errorf("services of the archive: %v", err)
 	}
-	if n = collect(t.Context(), client.New(agent.Address), "shop-a", 1<<20); len(n.Services) != 50 || len(n.Details) != 50 || slices.Contains(n.Errors, want) {
+	if n = collect(t.Context(), cli.NewClient(agent.Address), "shop-a", 1<<20); len(n.Services) != 50 || len(n.Details) != 50 || slices.Contains(n.Errors, want) {
 		t.Errorf("%d services, %d details: %q", len(n.Services), len(n.Details), n.Errors)
 	}
 }
@@ -47,7 +47,7 @@ func TestCollectLeavesOut(t *testing.T) {
 	if _, err := backend.ApplyExternal(t.Context(), "tenant", []byte(`{"note":"`+document+`"}`)); err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(agent.Address)
+	c := cli.NewClient(agent.Address)
 	secrets := map[string]string{document: "external", "shop/web": "actors/agent/world/services/shop~service-001/mailbox"}
 	for secret, resource := range secrets {
 		var shown json.RawMessage
@@ -106,7 +106,7 @@ func TestHostileAgent(t *testing.T) {
 				fmt.Fprint(w, `{}`)
 			}
 		}))
-		n := collect(t.Context(), client.New(strings.TrimPrefix(agent.URL, "http://")), "n1", 1<<18)
+		n := collect(t.Context(), cli.NewClient(strings.TrimPrefix(agent.URL, "http://")), "n1", 1<<18)
 		agent.Close()
 		if !slices.ContainsFunc(n.Errors, func(e string) bool { return strings.Contains(e, c.want) }) {
 			t.Errorf("%s: no error %q in %q", name, c.want, n.Errors)

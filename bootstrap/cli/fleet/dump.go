@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // Limits of an archive, which may come from any source: bytes of a file and of the unpacked
@@ -97,7 +97,7 @@ func readArchive(from io.Reader) (*dumpManifest, []*api.Dump, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files, budget := tar.NewReader(&limited{packed, mostArchive}), client.NewBudget(mostArchive)
+	files, budget := tar.NewReader(&limited{packed, mostArchive}), cli.NewBudget(mostArchive)
 	manifest, parts, known := &dumpManifest{}, map[string]map[string]json.RawMessage{}, partNames()
 	for {
 		header, err := files.Next()
@@ -118,9 +118,9 @@ func readArchive(from io.Reader) (*dumpManifest, []*api.Dump, error) {
 		case isManifest && !manifest.Time.IsZero(), !isManifest && parts[node][part] != nil:
 			err = errors.New("the file is there twice")
 		case isManifest:
-			err = client.Decode(text, manifest)
+			err = cli.Decode(text, manifest)
 		case parts[node] == nil && len(parts) == mostNodes:
-			err = fmt.Errorf("more than %d nodes: %w", mostNodes, client.ErrTooLarge)
+			err = fmt.Errorf("more than %d nodes: %w", mostNodes, cli.ErrTooLarge)
 		default:
 			if parts[node] == nil {
 				parts[node] = map[string]json.RawMessage{}
@@ -169,7 +169,7 @@ func partNames() map[string]bool {
 }
 
 // readFile reads a regular file. A sparse one has a large size and no content.
-func readFile(files io.Reader, header *tar.Header, budget *client.Budget) ([]byte, error) {
+func readFile(files io.Reader, header *tar.Header, budget *cli.Budget) ([]byte, error) {
 	for record := range header.PAXRecords {
 		if strings.HasPrefix(record, "GNU.sparse.") {
 			return nil, errors.New("the file is sparse")
@@ -179,7 +179,7 @@ func readFile(files io.Reader, header *tar.Header, budget *client.Budget) ([]byt
 	case header.Typeflag != tar.TypeReg:
 		return nil, errors.New("the file is not a regular one")
 	case header.Size > mostFile:
-		return nil, fmt.Errorf("%d bytes: %w", header.Size, client.ErrTooLarge)
+		return nil, fmt.Errorf("%d bytes: %w", header.Size, cli.ErrTooLarge)
 	}
 	return budget.Read(files, header.Size)
 }
@@ -190,7 +190,7 @@ func nodeOf(name string, parts map[string]json.RawMessage) (*api.Dump, error) {
 	for part, text := range parts {
 		// an object with one field, so that no copy of all parts is needed
 		whole := slices.Concat([]byte(`{"`+part+`":`), text, []byte(`}`))
-		if err := client.Decode(whole, n); err != nil {
+		if err := cli.Decode(whole, n); err != nil {
 			return nil, fmt.Errorf("%s: %w", part, err)
 		}
 	}
@@ -208,7 +208,7 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, client.ErrTooLarge
+		return 0, cli.ErrTooLarge
 	}
 	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)

@@ -1,4 +1,4 @@
-package client
+package cli
 
 import (
 	"bufio"
@@ -32,8 +32,8 @@ const (
 // error.
 const timeout = 15 * time.Second
 
-// Error is an error answer of the agent.
-type Error struct {
+// AgentError is an error answer of the agent.
+type AgentError struct {
 	// Status is the HTTP status.
 	Status int
 	// Message of the agent.
@@ -41,12 +41,14 @@ type Error struct {
 }
 
 // Error satisfies error.
-func (e *Error) Error() string { return e.Message }
+func (e *AgentError) Error() string { return e.Message }
 
 // Is makes errors.Is work with the errors of package api.
-func (e *Error) Is(target error) bool { return e.Status == api.Code(target) }
+func (e *AgentError) Is(target error) bool { return e.Status == api.Code(target) }
 
-// Client queries one agent.
+// Client queries one running agent through its HTTP server (package api): over TCP, read-only, or
+// over the control socket. It is safe for concurrent use and starts no goroutine that outlives a
+// call.
 type Client struct {
 	http *http.Client
 	base string
@@ -55,8 +57,8 @@ type Client struct {
 	budget *Budget
 }
 
-// New returns a client for an agent at a TCP address, "127.0.0.1:9990".
-func New(address string) *Client {
+// NewClient returns a client for an agent at a TCP address, "127.0.0.1:9990".
+func NewClient(address string) *Client {
 	return NewThrough(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address+" (--address, or $TROUPE_AGENT)")
 }
 
@@ -231,7 +233,7 @@ func refusal(status int, content []byte) error {
 	} else if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
 		answer.Error = strings.TrimSpace(http.StatusText(status) + " " + string(content[:min(len(content), 200)]))
 	}
-	return &Error{Status: status, Message: answer.Error}
+	return &AgentError{Status: status, Message: answer.Error}
 }
 
 // errEndless means that the pages of a list do not end.
