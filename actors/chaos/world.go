@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
+	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -37,7 +37,7 @@ type world struct {
 	// The surroundings outlive the process of the agent; faults change them.
 	cluster   *cluster
 	documents *documents // external configuration; nil in a world with threads
-	disk      *durabletest.Disk
+	disk      *durable.Memory
 	vpp       *virtual.Stream
 	injector  *injector
 	saved     map[string][]byte // documents that the agent has saved
@@ -77,7 +77,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{}, snat: withSNAT(seed)}
 	w.cluster.ip6 = withIPv6(seed)
 	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
-	w.disk, w.provisional = durabletest.New(), provisional{}
+	w.disk, w.provisional = durable.NewMemory(), provisional{}
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = func(d time.Duration, fn func()) { sim.AfterFunc(d, fn) }
 	w.observed = newObserved(w.cluster)

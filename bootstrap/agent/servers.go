@@ -6,10 +6,8 @@ import (
 	"net/http"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
-	"github.com/troupe-vpp/troupe/bootstrap/otlp"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -36,28 +34,16 @@ func (a *Agent) listen() error {
 	if a.cfg.API.MetricsExemplars {
 		a.metrics.Exemplars()
 	}
-	var s *server.Server // the page asks the server, which has the page
-	source := page.Source(a.backend)
-	if a.cfg.API.RedactMessages {
-		source = struct {
-			api.Redacted
-			api.Prober
-		}{api.Redacted{Reader: a.backend}, a.backend}
-	}
-	pages, err := page.Handler(page.Config{
-		Source: source, Node: a.cfg.NodeName, History: &a.history, Diff: func(ctx context.Context) (*api.Diff, error) { return s.Diff(ctx) },
-		Sessions: func(ctx context.Context, key string) (*api.ServiceSessions, error) {
-			return s.ServiceSessions(ctx, key)
-		},
-	})
+	s := server.New(a.backend, server.Config{
+		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
+		Health: a.keepsUp, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
+		Redact: a.cfg.API.RedactMessages,
+	}, a.log.With("part", "http"))
+	pages, err := page.Handler(page.Config{Source: s.Public(), Node: a.cfg.NodeName, History: &a.history})
 	if err != nil {
 		return err
 	}
-	s = server.New(a.backend, server.Config{
-		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
-		Health: a.keepsUp, Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
-		Redact: a.cfg.API.RedactMessages,
-	}, a.log.With("part", "http"))
+	s.Use(pages)
 	if err := s.Listen(); err != nil {
 		return err
 	}
@@ -104,7 +90,7 @@ func (a *Agent) serveTraces() error {
 	if a.cfg.API.OTLPEndpoint == "" {
 		return nil
 	}
-	exporter := &otlp.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: a.backend.Events, Log: a.log.With("part", "traces")}
+	exporter := &metrics.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: a.backend.Events, Log: a.log.With("part", "traces")}
 	a.own("traces", exporter.Run)
 	return nil
 }

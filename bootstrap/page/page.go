@@ -15,7 +15,7 @@ import (
 //go:embed web
 var web embed.FS
 
-// Source has the data of the documents.
+// Source has the data of the documents. Its clients share the readings of VPP.
 type Source interface {
 	api.Reader
 	// Readiness reports whether VPP on this node is in the desired state.
@@ -25,10 +25,6 @@ type Source interface {
 // Config is the configuration of a Handler. It is read-only.
 type Config struct {
 	Source Source
-	// Diff reads VPP and compares; clients share a reading.
-	Diff func(context.Context) (*api.Diff, error)
-	// Sessions reads the sessions of a service in VPP; clients share a reading.
-	Sessions func(ctx context.Context, service string) (*api.ServiceSessions, error)
 	// History has the number and the latency of changes.
 	History *History
 	// Node is the name of the node.
@@ -68,7 +64,7 @@ func Handler(cfg Config) (http.Handler, error) {
 		"/nodes":                       {"nodes", "Nodes", listed(h.Source.Nodes)},
 		"/events":                      {"events", "Events", h.events},
 		"/resync":                      {"resync", "Resync", h.resync},
-		"/diff":                        {"diff", "Diff", plain(cfg.Diff)},
+		"/diff":                        {"diff", "Diff", plain(h.Source.Diff)},
 		"/chaos":                       {"chaos", "Chaos", plain(h.Source.Chaos)},
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { h.show(w, r, &view) })

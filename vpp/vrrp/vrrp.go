@@ -11,10 +11,10 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/interface_types"
-	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/vrrp"
 
 	"github.com/troupe-vpp/troupe/vpp/batch"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -162,7 +162,7 @@ func (op Op) Messages() []api.Message {
 			Priority: max(op.Priority, 1), Interval: uint16(max(op.Interval/unit, 1)), //nolint:gosec // Check bounds it
 		}
 		for _, a := range op.Addresses {
-			m.Addrs = append(m.Addrs, toAddress(a))
+			m.Addrs = append(m.Addrs, forwarding.Address(a))
 		}
 		m.NAddrs = uint8(len(m.Addrs))
 		return m
@@ -195,23 +195,6 @@ func (op Op) flags() vrrp.VrrpVrFlags {
 	return vrrp.VRRP_API_VR_PREEMPT
 }
 
-func toAddress(a netip.Addr) (out ip_types.Address) {
-	if a.Is4() {
-		out.Un.SetIP4(a.As4())
-		return out
-	}
-	out.Af = ip_types.ADDRESS_IP6
-	out.Un.SetIP6(a.As16())
-	return out
-}
-
-func fromAddress(a ip_types.Address) netip.Addr {
-	if a.Af == ip_types.ADDRESS_IP6 {
-		return netip.AddrFrom16(a.Un.GetIP6())
-	}
-	return netip.AddrFrom4(a.Un.GetIP4())
-}
-
 // Read returns all virtual routers of VPP. ours says of which the agent has made them.
 func Read(ctx context.Context, c link.Caller, ours func(Key) bool) (map[Key]Held, error) {
 	all := map[Key]Held{}
@@ -226,7 +209,7 @@ func Read(ctx context.Context, c link.Caller, ours func(Key) bool) (map[Key]Held
 			State:  d.Runtime.State, Ours: ours(k), Odd: d.Config.Flags != Op{Key: k}.flags(),
 		}
 		for _, a := range d.Addrs {
-			h.Addresses = append(h.Addresses, fromAddress(a))
+			h.Addresses = append(h.Addresses, forwarding.FromAddress(a))
 		}
 		all[k] = h
 	})

@@ -17,10 +17,8 @@ type chaos struct {
 	run     *live.RunStatus
 }
 
-// Chaos satisfies api.Reader.
-func (t *Troupe) Chaos(context.Context) (*live.Status, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// faults are the faults with their outcomes; the caller holds mu.
+func (t *Troupe) faults() *live.Status {
 	s := &live.Status{Enabled: true, Run: t.chaos.run, Records: slices.Clone(t.chaos.records)}
 	slices.Reverse(s.Records)
 	for i := range s.Records {
@@ -28,7 +26,7 @@ func (t *Troupe) Chaos(context.Context) (*live.Status, error) {
 			s.Active++
 		}
 	}
-	return s, nil
+	return s
 }
 
 // Inject satisfies api.Controller.
@@ -41,12 +39,12 @@ func (t *Troupe) Inject(_ context.Context, who string, f live.Fault) (*live.Reco
 	switch {
 	case f.Actor == "agent":
 		return nil, fmt.Errorf("%w: the root actor is exempt", api.ErrForbidden)
-	case t.actors[f.Actor] == nil:
+	case t.find(f.Actor) == nil:
 		return nil, fmt.Errorf("actor %s: %w", f.Actor, api.ErrNotFound)
 	}
 	r := live.Record{ID: uint64(len(t.chaos.records) + 1), Who: who, What: f, Actor: f.Actor, Began: Began, State: live.StateActive}
 	if !live.Lookup(f.Kind).Lasts() {
-		a := t.actors[f.Actor]
+		a := t.find(f.Actor)
 		a.Failures, a.Restarts, a.Incarnation, a.LastFailure = a.Failures+1, a.Restarts+1, a.Incarnation+1, "killed"
 		r.State, r.Ended, r.EndedBy, r.Struck = live.StateWell, Began.Add(time.Second), "done", 1
 		r.Outcome = "well again after 1ms; VPP: 0 writes, 0 row reads, holds what it should"

@@ -57,11 +57,13 @@ func paged[T, I any, P api.Paged[T, I]](ask func(context.Context) (*T, error), k
 	}
 }
 
-func (s *Server) service(r *http.Request) (any, error) {
-	if _, err := parameters(r.URL.RawQuery); err != nil {
-		return nil, err
+// keyed is a resource of a service.
+func keyed[T any](ask func(ctx context.Context, key string) (T, error)) get {
+	return func(r *http.Request) (any, error) {
+		return plain(func(ctx context.Context) (T, error) {
+			return ask(ctx, r.PathValue("namespace")+"/"+r.PathValue("name"))
+		})(r)
 	}
-	return s.backend.Service(r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name"))
 }
 
 // packet explains what happens to ?source= and ?destination=.
@@ -76,8 +78,8 @@ func (s *Server) packet(r *http.Request) (any, error) {
 // actor answers one actor, or its mailbox, state, failures or traffic.
 func (s *Server) actor(control bool) get {
 	reader := api.Inspector(s.process)
-	if s.cfg.Redact && !control {
-		reader = api.Redacted{Reader: s.backend}
+	if s.backend != nil {
+		reader = view{s.backend, s, control}
 	}
 	return func(r *http.Request) (any, error) {
 		path, what, err := splitActor(r.PathValue("path"))

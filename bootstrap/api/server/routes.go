@@ -104,19 +104,20 @@ func (s *Server) resourcesOfAgent(control bool) map[string]methods {
 
 // readsOfAgent are the further resources of an agent that cannot be changed.
 func (s *Server) readsOfAgent(control bool) map[string]get {
+	shown := view{s.backend, s, control}
 	services := filters{"served": api.Texts(api.ServedWords()), "state": api.Texts(api.ServiceStates()), "namespace": nil}
 	return map[string]get{
 		"status":                               plain(s.backend.Status),
 		"services":                             listed(s.backend.Services, nil, services, pageServices),
-		"services/{namespace}/{name}":          s.service,
-		"services/{namespace}/{name}/sessions": s.serviceSessions(control),
+		"services/{namespace}/{name}":          keyed(shown.Service),
+		"services/{namespace}/{name}/sessions": keyed(shown.ServiceSessions),
 		"events":                               s.events,
 		"interfaces":                           paged(s.backend.Interfaces, func(i *api.Interface) string { return fmt.Sprintf("%010d", i.Index) }),
 		"nodes":                                paged(s.backend.Nodes, func(n *api.Node) string { return n.Name }),
 		"packet":                               s.packet,
 		"sessions":                             plain(s.backend.Sessions),
 		"external":                             s.external,
-		"diff":                                 s.diff(control),
+		"diff":                                 plain(shown.Diff),
 	}
 }
 

@@ -27,7 +27,7 @@ type Config struct {
 	// Health answers /healthz, as kube-proxy does: whether load balancers may use this node; nil =
 	// 404.
 	Health http.Handler
-	// Page answers / and all paths without a handler; nil = 404.
+	// Page answers / and all paths without a handler; nil = 404. Use may set it later.
 	Page http.Handler
 	// Probed is called with the status of every answer of "livez" and "readyz". It must not
 	// block; nil = no call.
@@ -110,6 +110,9 @@ func New(process api.Process, cfg Config, log *slog.Logger) *Server {
 	}
 	return s
 }
+
+// Use sets Config.Page of a server that does not serve yet, because a page asks the server (Public).
+func (s *Server) Use(page http.Handler) { s.cfg.Page = page }
 
 // Listen opens the listeners, so that the agent finds an address in use before it starts anything
 // else. After an error no listener is open.

@@ -41,7 +41,7 @@ and serve the web page of each node until Ctrl-C.`,
 			*node, command = command[1], command[2:]
 		}
 		if len(command) == 0 || command[0] == "status" && *node == "" {
-			lines := archived(manifest, nodes)
+			lines := archivedLines(manifest, nodes)
 			c := cli.NewColumns(std.Out, cli.ScreenOf(std.Out))
 			c.Paragraph("Archive of " + api.Clock(manifest.Time) + "\n\n")
 			nodeLines(c, lines, manifest.Time)
@@ -50,7 +50,7 @@ and serve the web page of each node until Ctrl-C.`,
 			}
 			return serveArchive(cmd.Context(), nodes, std)
 		}
-		i := slices.IndexFunc(nodes, func(n *dumpedNode) bool { return n.Name == *node || *node == "" && len(nodes) == 1 })
+		i := slices.IndexFunc(nodes, func(n *api.Dump) bool { return n.Name == *node || *node == "" && len(nodes) == 1 })
 		if i < 0 {
 			return cli.Usagef("expected --node NODE: the archive has %s", namesOf(nodes))
 		}
@@ -60,7 +60,7 @@ and serve the web page of each node until Ctrl-C.`,
 }
 
 // readDump reads an archive.
-func readDump(path string) (*dumpManifest, []*dumpedNode, error) {
+func readDump(path string) (*dumpManifest, []*api.Dump, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read archive: %w", err)
@@ -73,15 +73,15 @@ func readDump(path string) (*dumpManifest, []*dumpedNode, error) {
 	return manifest, nodes, nil
 }
 
-// archived are the lines of all nodes, including nodes without an answer.
-func archived(manifest *dumpManifest, nodes []*dumpedNode) []nodeStatus {
+// archivedLines are the lines of all nodes, including nodes without an answer.
+func archivedLines(manifest *dumpManifest, nodes []*api.Dump) []nodeStatus {
 	var lines []nodeStatus
 	for node, why := range manifest.Missing {
 		lines = append(lines, nodeStatus{NodeStatus: &api.NodeStatus{Node: node}, Error: why})
 	}
 	for _, n := range nodes {
-		line := nodeStatus{NodeStatus: n.Stat}
-		if n.Stat == nil {
+		line := nodeStatus{NodeStatus: n.Status}
+		if n.Status == nil {
 			line = nodeStatus{NodeStatus: &api.NodeStatus{Node: n.Name}, Error: strings.Join(n.Errors, "; ")}
 		}
 		lines = append(lines, line)
@@ -90,7 +90,7 @@ func archived(manifest *dumpManifest, nodes []*dumpedNode) []nodeStatus {
 }
 
 // namesOf lists nodes.
-func namesOf(nodes []*dumpedNode) string {
+func namesOf(nodes []*api.Dump) string {
 	names := make([]string, len(nodes))
 	for i, n := range nodes {
 		names[i] = n.Name
@@ -98,12 +98,20 @@ func namesOf(nodes []*dumpedNode) string {
 	return strings.Join(names, ", ")
 }
 
+// archived answers in the place of an agent. An archive has no control socket, so its Controller is
+// nil.
+type archived struct {
+	api.Controller
+	api.Dumped
+}
+
+// newArchived returns the backend of a node in an archive.
+func newArchived(n *api.Dump) archived { return archived{Dumped: func() *api.Dump { return n }} }
+
 // archiveServer listens and answers in the place of the agent of a node.
-func archiveServer(n *dumpedNode) (*server.Server, error) {
+func archiveServer(n *api.Dump) (*server.Server, error) {
 	backend := newArchived(n)
-	pages, err := page.Handler(page.Config{
-		Source: backend, Node: n.Name, History: &page.History{}, Diff: backend.Diff, Sessions: backend.ServiceSessions,
-	})
+	pages, err := page.Handler(page.Config{Source: backend, Node: n.Name, History: &page.History{}})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +124,7 @@ func archiveServer(n *dumpedNode) (*server.Server, error) {
 }
 
 // serveArchive serves the pages of all nodes until ctx ends.
-func serveArchive(ctx context.Context, nodes []*dumpedNode, std cli.Streams) error {
+func serveArchive(ctx context.Context, nodes []*api.Dump, std cli.Streams) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var all sync.WaitGroup
@@ -139,7 +147,7 @@ func serveArchive(ctx context.Context, nodes []*dumpedNode, std cli.Streams) err
 }
 
 // askArchive runs a command that queries a node in an archive; run returns its exit code.
-func askArchive(ctx context.Context, n *dumpedNode, command []string, to cli.Streams, run func(context.Context, []string, cli.Streams) int) error {
+func askArchive(ctx context.Context, n *api.Dump, command []string, to cli.Streams, run func(context.Context, []string, cli.Streams) int) error {
 	s, err := archiveServer(n)
 	if err != nil {
 		return err

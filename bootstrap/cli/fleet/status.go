@@ -14,7 +14,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -106,9 +105,9 @@ func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus,
 // askStatus queries the agent of a node; "" = the node is not known. What answers may have the name
 // of another node: that is an error, and the line has the name that the cluster gives. An agent of
 // an earlier version has no status; that is an error, too.
-func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
+func askStatus(ctx context.Context, c *cli.Client, node string) nodeStatus {
 	s := nodeStatus{NodeStatus: &api.NodeStatus{}}
-	err := c.Limited(client.NewBudget(mostStatus)).Get(ctx, "status", nil, s.NodeStatus)
+	err := c.Limited(cli.NewBudget(mostStatus)).Get(ctx, "status", nil, s.NodeStatus)
 	if says := s.Node; err == nil && (node != "" && says != node || !isName(says)) {
 		s.NodeStatus = &api.NodeStatus{}
 		err = fmt.Errorf("what answers is not the agent of this node: it has the name %q", says)

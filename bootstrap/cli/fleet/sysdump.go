@@ -87,8 +87,8 @@ func (f *fleet) chosen(ctx context.Context, single bool) ([]member, error) {
 
 // dump collects the nodes; missing has the nodes without an answer, with the reason. Each node may
 // send its share of the limit.
-func (f *fleet) dump(ctx context.Context, members []member, limit int64, std cli.Streams) (nodes []*dumpedNode, missing map[string]string) {
-	found := make([]*dumpedNode, len(members))
+func (f *fleet) dump(ctx context.Context, members []member, limit int64, std cli.Streams) (nodes []*api.Dump, missing map[string]string) {
+	found := make([]*api.Dump, len(members))
 	each(ctx, members, f.timeout, std.Errs, func(ctx context.Context, i int) {
 		s := askStatus(ctx, members[i].client, members[i].node)
 		if members[i].problem = s.Error; s.Error == "" {
@@ -116,7 +116,7 @@ func firstOf(missing map[string]string) string {
 }
 
 // writeDump writes an archive that only its owner can read. After an error there is no file.
-func writeDump(path string, m dumpManifest, nodes []*dumpedNode) error {
+func writeDump(path string, m dumpManifest, nodes []*api.Dump) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write archive: %w", err)

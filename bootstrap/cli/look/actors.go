@@ -13,7 +13,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // newActorsCommand returns `troupe actors` with its commands; alone it lists the actors.
@@ -38,8 +37,8 @@ func newGetActors(std cli.Streams) *cobra.Command {
 		if *limit < 0 {
 			return cli.Usagef("invalid argument \"%d\" for \"--limit\": expected 0 or more", *limit)
 		}
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			all, total, err := client.All[api.Actor](ctx, c, "actors", values, *limit)
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
+			all, total, err := cli.All[api.Actor](ctx, c, "actors", values, *limit)
 			return &answer{all, func(c *cli.Columns) {
 				c.Table("", all)
 				if len(all) < total {
@@ -86,7 +85,7 @@ func newActorsShow(std cli.Streams) *cobra.Command {
 	}
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
 			d, err := askActor(ctx, c, args[0])
 			return &answer{d, func(c *cli.Columns) { actorTable(c, d) }}, err
 		})
@@ -105,11 +104,11 @@ func escapePath(path string) string {
 
 // actorPath returns the path of an actor from its name (address.Named); the name itself if it stands
 // for none or for several.
-func actorPath(ctx context.Context, c *client.Client, name string) (string, error) {
+func actorPath(ctx context.Context, c *cli.Client, name string) (string, error) {
 	if strings.HasPrefix(name, address.RootName+"/") {
 		return name, nil
 	}
-	all, _, err := client.All[api.Actor](ctx, c, "actors", nil, 0)
+	all, _, err := cli.All[api.Actor](ctx, c, "actors", nil, 0)
 	if found := address.Named(name, all, func(a api.Actor) string { return a.Path }); len(found) == 1 {
 		name = found[0]
 	}
@@ -117,7 +116,7 @@ func actorPath(ctx context.Context, c *client.Client, name string) (string, erro
 }
 
 // askActor reads an actor. Only its state needs an answer of the actor, so it may be missing.
-func askActor(ctx context.Context, c *client.Client, name string) (*actorDetail, error) {
+func askActor(ctx context.Context, c *cli.Client, name string) (*actorDetail, error) {
 	path, err := actorPath(ctx, c, name)
 	if err != nil {
 		return nil, err
@@ -212,7 +211,7 @@ func newActorsTrace(std cli.Streams) *cobra.Command {
 
 // newGetTree returns `troupe get tree`.
 func newGetTree(std cli.Streams) *cobra.Command {
-	return newQuery(std, "tree", "Show the actors as a tree", func(ctx context.Context, c *client.Client) (*answer, error) {
+	return newQuery(std, "tree", "Show the actors as a tree", func(ctx context.Context, c *cli.Client) (*answer, error) {
 		var page api.Page[*api.TreeNode]
 		err := c.Get(ctx, "tree", nil, &page)
 		return &answer{page.Items, func(c *cli.Columns) {

@@ -14,7 +14,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
@@ -125,7 +124,7 @@ const (
 )
 
 // injectFault injects a fault, and waits for its outcome if wait is set.
-func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool) (*live.Record, error) {
+func injectFault(ctx context.Context, c *cli.Client, f live.Fault, wait bool) (*live.Record, error) {
 	var record live.Record
 	if err := c.PostFor(ctx, "chaos", api.ChaosRequest{Fault: f}, &record); err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool)
 }
 
 // chaosStatus queries the status after a pause.
-func chaosStatus(ctx context.Context, c *client.Client, pause time.Duration) (*live.Status, error) {
+func chaosStatus(ctx context.Context, c *cli.Client, pause time.Duration) (*live.Status, error) {
 	select {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the outcome: %w", ctx.Err())

@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 const runLong = `Run injects the faults of a plan into a running agent and evaluates invariants: the
@@ -99,7 +98,7 @@ func readPlan(file string, std cli.Streams) (*live.Plan, error) {
 }
 
 // drillBy starts a drill and waits for its end. It stops the drill when ctx ends.
-func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to cli.Streams) (*live.RunStatus, error) {
+func drillBy(ctx context.Context, c *cli.Client, plan *live.Plan, to cli.Streams) (*live.RunStatus, error) {
 	var run live.RunStatus
 	detached := context.WithoutCancel(ctx) // the drill would go on if Ctrl-C cut off the answer
 	if err := c.PostFor(detached, "chaos", api.ChaosRequest{Plan: plan}, &run); err != nil {

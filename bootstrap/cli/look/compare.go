@@ -10,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // ActorChange is the change of one actor between two instants.
@@ -49,8 +48,8 @@ func newActorsCompare(std cli.Streams) *cobra.Command {
 			a := compare()
 			return l.Out.Print(std.Out, a.value, a.table)
 		}
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (_ *answer, err error) {
-			if lists[1], _, err = client.All[api.Actor](ctx, c, "actors", nil, 0); err != nil {
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (_ *answer, err error) {
+			if lists[1], _, err = cli.All[api.Actor](ctx, c, "actors", nil, 0); err != nil {
 				return nil, err
 			}
 			return compare(), nil

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // Limits of a completion, which must not make a shell wait.
@@ -49,7 +49,7 @@ func complete[T any](cmd *cobra.Command, args []string, typed, resource string, 
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	all, _, err := client.All[T](ctx, c, resource, nil, 0)
+	all, _, err := cli.All[T](ctx, c, resource, nil, 0)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

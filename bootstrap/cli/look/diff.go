@@ -9,7 +9,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // newGetDiff returns `troupe get diff` and `troupe diff`. Its exit code is 1 if VPP differs, so
@@ -26,7 +25,7 @@ an older reading. With --watch the exit code is that of the last reading.`,
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var diff api.Diff
-		if err := l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+		if err := l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
 			var now api.Diff
 			if err := c.Get(ctx, "diff", nil, &now); err != nil {
 				return nil, err

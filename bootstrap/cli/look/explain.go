@@ -13,7 +13,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // explanation is the state of one service and of its frontends, with reasons.
@@ -73,7 +72,7 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 		case *isPacket && len(args) != 2:
 			return cli.Usagef("expected --packet SOURCE DESTINATION:PORT/PROTOCOL")
 		case *isPacket:
-			return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
 				e := &explainedPacket{Packet: new(api.Packet)}
 				err := c.Get(ctx, "packet", url.Values{"source": args[:1], "destination": args[1:]}, e.Packet)
 				if err == nil {
@@ -88,7 +87,7 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 		if err != nil {
 			return err
 		}
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
 			e, err := askExplanation(ctx, c, path)
 			return &answer{e, func(c *cli.Columns) { explanationTable(c, e) }}, err
 		})
@@ -97,7 +96,7 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 }
 
 // askExplanation queries the agent for a service. Its actor may end between two queries.
-func askExplanation(ctx context.Context, c *client.Client, path string) (*explanation, error) {
+func askExplanation(ctx context.Context, c *cli.Client, path string) (*explanation, error) {
 	var detail api.ServiceDetail
 	if err := c.Get(ctx, path, nil, &detail); err != nil {
 		return nil, err

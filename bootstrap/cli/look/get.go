@@ -10,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // newGetServices returns `troupe get services`.
@@ -20,8 +19,8 @@ func newGetServices(std cli.Streams) *cobra.Command {
 	cli.CompleteFlag(cmd, "served", api.Texts(api.ServedWords())...)
 	cli.CompleteFlag(cmd, "state", api.Texts(api.ServiceStates())...)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
+			all, _, err := cli.All[api.Service](ctx, c, "services", query(), 0)
 			var resync api.Resync
 			if err == nil {
 				err = c.Get(ctx, "resync", nil, &resync)
@@ -148,12 +147,12 @@ func AddressesCommands(std cli.Streams) (all []*cobra.Command) {
 }
 
 // awaitAddresses returns the addresses; after a leave when this node owns none any more.
-func awaitAddresses(ctx context.Context, c *client.Client, left bool) (*api.Addresses, error) {
+func awaitAddresses(ctx context.Context, c *cli.Client, left bool) (*api.Addresses, error) {
 	const patience, pause = 10 * time.Second, 50 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		all, err := client.Whole[api.Addresses, api.Address](ctx, c, "addresses")
+		all, err := cli.Whole[api.Addresses, api.Address](ctx, c, "addresses")
 		if err != nil || !left || !slices.ContainsFunc(all.Items, func(a api.Address) bool { return a.State != api.NoRouter }) {
 			return all, err
 		}
@@ -202,7 +201,7 @@ ends when every renderer has read VPP and is in sync; the exit code is 1 if that
 
 // awaitResync returns the state when every renderer has read VPP after a time and is in sync. After
 // patience it returns the state as it is; waits is what it has waited for, nil = nothing.
-func awaitResync(ctx context.Context, c *client.Client, asked time.Time, patience time.Duration) (state *api.Resync, waits, err error) {
+func awaitResync(ctx context.Context, c *cli.Client, asked time.Time, patience time.Duration) (state *api.Resync, waits, err error) {
 	for {
 		state, waits = &api.Resync{}, nil
 		if err := c.Get(ctx, "resync", nil, state); err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
@@ -112,16 +111,16 @@ func AgentFlagsLast(args []string) []string {
 }
 
 // Client returns a client for the agent.
-func (l *Query) Client(ctx context.Context) (*client.Client, error) {
+func (l *Query) Client(ctx context.Context) (*cli.Client, error) {
 	switch {
 	case l.Socket != "" && l.Node != "":
 		return nil, cli.Usagef("--control-socket and --node exclude each other")
 	case l.Socket != "":
-		return client.NewControl(l.Socket), nil
+		return cli.NewControl(l.Socket), nil
 	case l.Node == "" && l.socketOfUser != "":
-		return client.NewControl(l.socketOfUser), nil
+		return cli.NewControl(l.socketOfUser), nil
 	case l.Node == "":
-		return client.New(strings.TrimPrefix(l.address, "http://")), nil
+		return cli.NewClient(strings.TrimPrefix(l.address, "http://")), nil
 	}
 	way, err := l.Way()
 	if err != nil {
@@ -131,7 +130,7 @@ func (l *Query) Client(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.NewThrough(agent.Transport, agent.URL, "node "+l.Node), nil
+	return cli.NewThrough(agent.Transport, agent.URL, "node "+l.Node), nil
 }
 
 // Way returns the access to the agents through the API server.
@@ -217,11 +216,11 @@ func (l *Query) follow(ctx context.Context, to cli.Streams, a *answer, ask func(
 }
 
 // asking asks an agent for the answer of a command.
-type asking = func(context.Context, *client.Client) (*answer, error)
+type asking = func(context.Context, *cli.Client) (*answer, error)
 
 // Fetch asks for one resource, with a table of it.
 func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T)) asking {
-	return func(ctx context.Context, c *client.Client) (*answer, error) {
+	return func(ctx context.Context, c *cli.Client) (*answer, error) {
 		value := new(T)
 		return answered(value, c.Get(ctx, resource, query, value), table)
 	}
@@ -229,8 +228,8 @@ func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T
 
 // whole is Fetch for a resource whose list has pages.
 func whole[T, I any, P api.Paged[T, I]](resource string, table func(*cli.Columns, *T)) asking {
-	return func(ctx context.Context, c *client.Client) (*answer, error) {
-		value, err := client.Whole[T, I, P](ctx, c, resource)
+	return func(ctx context.Context, c *cli.Client) (*answer, error) {
+		value, err := cli.Whole[T, I, P](ctx, c, resource)
 		return answered(value, err, table)
 	}
 }
@@ -280,4 +279,4 @@ func NewControl(cmd *cobra.Command) *Control {
 }
 
 // Client returns a client of the control socket.
-func (c *Control) Client() *client.Client { return client.NewControl(c.socket) }
+func (c *Control) Client() *cli.Client { return cli.NewControl(c.socket) }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // reading is VPP's side of an explanation. The agent remembers what it has read and written, and
@@ -27,7 +26,7 @@ type reading struct {
 
 // read lets the agent read VPP, and compares some frontends. Over TCP the reading may be some
 // seconds old.
-func read(ctx context.Context, c *client.Client, frontends ...string) (r reading) {
+func read(ctx context.Context, c *cli.Client, frontends ...string) (r reading) {
 	r.Differences, r.Standings = []string{}, map[string]string{}
 	var diff api.Diff
 	if err := c.Get(ctx, "diff", nil, &diff); err != nil {

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"go.fd.io/govpp/binapi/interface_types"
-	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/vrrp"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -60,7 +60,7 @@ func (c *Call) changeRouter(k routerKey, req *vrrp.VrrpVrAddDel) int32 {
 	}
 	v := &router{config: vrrp.VrrpVrConf{SwIfIndex: req.SwIfIndex, VrID: req.VrID, Priority: req.Priority, Interval: req.Interval, Flags: req.Flags}}
 	for _, a := range req.Addrs {
-		addr := FromAddress(a)
+		addr := forwarding.FromAddress(a)
 		for other, o := range c.routers {
 			if other.swIf == k.swIf && other.ipv6 == k.ipv6 && slices.Contains(o.addrs, addr) {
 				return vnet.RetAddressInUse
@@ -97,7 +97,7 @@ func vrrpDump(c *Call, req *vrrp.VrrpVrDump) {
 			d.Runtime.State = vrrp.VRRP_API_VR_STATE_MASTER
 		}
 		for _, a := range v.addrs {
-			d.Addrs = append(d.Addrs, ip_types.Address(ToAddress(a)))
+			d.Addrs = append(d.Addrs, forwarding.Address(a))
 		}
 		c.Reply(d)
 	}

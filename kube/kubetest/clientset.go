@@ -1,7 +1,4 @@
-// Package apiservertest is an API server without a network, for tests: the fake clientset of
-// client-go with nothing but the kinds that the agent uses, so that tests compile no others.
-// Forward is the part of an API server and a kubelet that forwards ports. Only tests import it.
-package apiservertest
+package kubetest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package client_test
+package cli_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestErrorsKeepTheirMeaning across the wire.
 func TestErrorsKeepTheirMeaning(t *testing.T) {
 	a := apitest.Start(t, apitest.New(1), nil)
-	tcp, control := client.New(a.Address), client.NewControl(a.Socket)
+	tcp, control := cli.NewClient(a.Address), cli.NewControl(a.Socket)
 	var into any
 	for _, tt := range []struct {
 		name string
@@ -37,7 +37,7 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 			t.Errorf("%s: %v is not %v", tt.name, tt.err, tt.is)
 		}
 	}
-	var refused *client.Error
+	var refused *cli.AgentError
 	if err := tcp.Post(t.Context(), "resync", nil); !errors.As(err, &refused) || refused.Status != http.StatusForbidden {
 		t.Errorf("a change over TCP: %v", err)
 	}
@@ -46,7 +46,7 @@ func TestErrorsKeepTheirMeaning(t *testing.T) {
 func TestAllPages(t *testing.T) {
 	a := apitest.Start(t, apitest.New(2100), nil)
 	for most, want := range map[int]int{0: 2100, 1: 1, 1000: 1000, 1001: 1001, 5000: 2100} {
-		items, total, err := client.All[api.Service](t.Context(), client.New(a.Address), "services", nil, most)
+		items, total, err := cli.All[api.Service](t.Context(), cli.NewClient(a.Address), "services", nil, most)
 		if err != nil || len(items) != want || total != 2100 {
 			t.Errorf("at most %d: %d of %d, %v", most, len(items), total, err)
 		}
@@ -55,7 +55,7 @@ func TestAllPages(t *testing.T) {
 
 func TestText(t *testing.T) {
 	a := apitest.Start(t, apitest.New(0), nil)
-	text, status, err := client.New(a.Address).Text(t.Context(), "readyz?verbose")
+	text, status, err := cli.NewClient(a.Address).Text(t.Context(), "readyz?verbose")
 	if err != nil || status != http.StatusOK || !strings.HasSuffix(text, "ready\n") {
 		t.Errorf("%d %q %v", status, text, err)
 	}
@@ -70,7 +70,7 @@ func TestNotAnAgent(t *testing.T) {
 		_, _ = io.WriteString(w, "<html>")
 	}))
 	defer other.Close()
-	c := client.New(strings.TrimPrefix(other.URL, "http://"))
+	c := cli.NewClient(strings.TrimPrefix(other.URL, "http://"))
 	var into any
 	if err := c.Get(t.Context(), "nodes", nil, &into); err == nil || err.Error() != "I'm a teapot <html>" {
 		t.Errorf("error %v", err)
@@ -94,7 +94,7 @@ func TestRedirect(t *testing.T) {
 		_, _ = io.WriteString(w, `{"node":"n1","ready":true}`)
 	}))
 	defer agent.Close()
-	c := client.New(strings.TrimPrefix(agent.URL, "http://"))
+	c := cli.NewClient(strings.TrimPrefix(agent.URL, "http://"))
 	var into any
 	_, _, text := c.Text(t.Context(), "metrics")
 	for name, err := range map[string]error{

@@ -1,4 +1,4 @@
-package client
+package cli
 
 import (
 	"bufio"
@@ -32,8 +32,8 @@ const (
 // error.
 const timeout = 15 * time.Second
 
-// Error is an error answer of the agent.
-type Error struct {
+// AgentError is an error answer of the agent.
+type AgentError struct {
 	// Status is the HTTP status.
 	Status int
 	// Message of the agent.
@@ -41,12 +41,14 @@ type Error struct {
 }
 
 // Error satisfies error.
-func (e *Error) Error() string { return e.Message }
+func (e *AgentError) Error() string { return e.Message }
 
 // Is makes errors.Is work with the errors of package api.
-func (e *Error) Is(target error) bool { return e.Status == api.Code(target) }
+func (e *AgentError) Is(target error) bool { return e.Status == api.Code(target) }
 
-// Client queries one agent.
+// Client queries one running agent through its HTTP server (package api): over TCP, read-only, or
+// over the control socket. It is safe for concurrent use and starts no goroutine that outlives a
+// call.
 type Client struct {
 	http *http.Client
 	base string
@@ -55,8 +57,8 @@ type Client struct {
 	budget *Budget
 }
 
-// New returns a client for an agent at a TCP address, "127.0.0.1:9990".
-func New(address string) *Client {
+// NewClient returns a client for an agent at a TCP address, "127.0.0.1:9990".
+func NewClient(address string) *Client {
 	return NewThrough(transport("tcp", address), &url.URL{Scheme: "http", Host: address}, address+" (--address, or $TROUPE_AGENT)")
 }
 
@@ -76,14 +78,6 @@ func (c *Client) Limited(b *Budget) *Client {
 	limited := *c
 	limited.budget = b
 	return &limited
-}
-
-// listing returns a client for all pages of a list.
-func (c *Client) listing() *Client {
-	if c.budget != nil {
-		return c
-	}
-	return c.Limited(NewBudget(maxList))
 }
 
 // read reads an answer.
@@ -239,71 +233,56 @@ func refusal(status int, content []byte) error {
 	} else if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
 		answer.Error = strings.TrimSpace(http.StatusText(status) + " " + string(content[:min(len(content), 200)]))
 	}
-	return &Error{Status: status, Message: answer.Error}
+	return &AgentError{Status: status, Message: answer.Error}
 }
 
 // errEndless means that the pages of a list do not end.
 var errEndless = errors.New("its pages do not end: a page comes again, or has more items than were asked for")
 
-// pages notes the cursors of a list.
-type pages map[string]bool
-
-// next returns an error for a cursor that comes again.
-func (p pages) next(cursor string) error {
-	if p[cursor] {
-		return errEndless
-	}
-	p[cursor] = true
-	return nil
-}
-
 // All reads every page of a list, up to most items; 0 = all. It may miss items that were added
 // meanwhile, and may contain deleted ones.
 func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
-	asked, seen := url.Values{}, pages{}
+	all, err := pages[api.Page[T], T](ctx, c, resource, query, most)
+	if err != nil {
+		return nil, 0, err
+	}
+	return all.Items, all.Total, nil
+}
+
+// Whole reads every page of a resource that has fields besides its list.
+func Whole[T, I any, P api.Paged[T, I]](ctx context.Context, c *Client, resource string) (*T, error) {
+	return pages[T, I, P](ctx, c, resource, nil, 0)
+}
+
+// pages reads pages until they have most items, 0 = all, and returns the last one with the items of
+// all.
+func pages[T, I any, P api.Paged[T, I]](ctx context.Context, c *Client, resource string, query url.Values, most int) (*T, error) {
+	asked, seen, items := url.Values{}, map[string]bool{}, []I(nil)
 	maps.Copy(asked, query)
-	for c = c.listing(); ; {
+	if c.budget == nil {
+		c = c.Limited(NewBudget(maxList))
+	}
+	for {
 		limit := api.MaxLimit
 		if most > 0 {
 			limit = min(limit, most-len(items))
 		}
 		asked.Set("limit", strconv.Itoa(limit))
-		var page api.Page[T]
-		if err := c.Get(ctx, resource, asked, &page); err != nil {
-			return nil, 0, err
-		}
-		items, total = append(items, page.Items...), page.Total
-		if len(page.Items) > limit {
-			return nil, 0, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, errEndless)
-		}
-		if page.Next == "" || most > 0 && len(items) >= most {
-			return items, total, nil
-		}
-		if err := seen.next(page.Next); err != nil {
-			return nil, 0, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, err)
-		}
-		asked.Set("cursor", page.Next)
-	}
-}
-
-// Whole reads every page of a resource that has fields besides its list.
-func Whole[T, I any, P api.Paged[T, I]](ctx context.Context, c *Client, resource string) (*T, error) {
-	query, seen, items := url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}, pages{}, []I(nil)
-	for c = c.listing(); ; {
 		page := new(T)
-		if err := c.Get(ctx, resource, query, page); err != nil {
+		if err := c.Get(ctx, resource, asked, page); err != nil {
 			return nil, err
 		}
 		list := P(page).List()
 		items = append(items, list.Items...)
-		if list.Next == "" {
+		switch done := list.Next == "" || most > 0 && len(items) >= most; {
+		case len(list.Items) > limit, !done && seen[list.Next]:
+			return nil, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, errEndless)
+		case done:
 			list.Items = items
 			return page, nil
 		}
-		if err := seen.next(list.Next); err != nil {
-			return nil, fmt.Errorf("list %s of the agent at %s: %w", resource, c.name, err)
-		}
-		query.Set("cursor", list.Next)
+		seen[list.Next] = true
+		asked.Set("cursor", list.Next)
 	}
 }
 

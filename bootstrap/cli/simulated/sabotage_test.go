@@ -1,4 +1,4 @@
-package demo
+package simulated
 
 import (
 	"net/netip"
@@ -14,14 +14,11 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
-	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // running starts the agent of the demo and waits until it is in sync.
 func running(t *testing.T) *stage {

@@ -1,6 +1,4 @@
-// Package durabletest is a file system in memory for tests and simulations. It loses changes that
-// were not synced, and fails at the operation that a test chooses.
-package durabletest
+package durable
 
 import (
 	"errors"
@@ -9,11 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/troupe-vpp/troupe/kube/durable"
 )
 
-// Errors of an operation on a Disk.
+// Errors of an operation on a Memory.
 var (
 	// ErrDied says that the machine is down since a step with Dies.
 	ErrDied = errors.New("the machine is down")
@@ -21,10 +17,10 @@ var (
 	ErrIO = errors.New("input/output error")
 )
 
-// Disk is a durable.FS with a cache like a machine's: an operation is visible at once, and survives
-// a crash of the machine only after Sync and SyncDir. With the zero value of the exported fields no
-// operation fails. A Disk belongs to one goroutine.
-type Disk struct {
+// Memory is an FS for tests and simulations, with a cache like a machine's: an operation is visible
+// at once, and survives a crash of the machine only after Sync and SyncDir. With the zero value of
+// the exported fields no operation fails. A Memory belongs to one goroutine.
+type Memory struct {
 	// Step counts the operations so far. Stop is the number of the operation that fails; 0 = none.
 	Step, Stop int
 	// Dies stops the machine at that step: every later step fails, too.
@@ -39,7 +35,7 @@ type Disk struct {
 	dead    bool
 }
 
-var _ durable.FS = (*Disk)(nil)
+var _ FS = (*Memory)(nil)
 
 // inode is a file.
 type inode struct{ cached, synced []byte }
@@ -50,13 +46,13 @@ type rename struct {
 	to   *inode
 }
 
-// New returns an empty disk.
-func New() *Disk {
-	return &Disk{names: map[string]*inode{}, synced: map[string]*inode{}}
+// NewMemory returns an empty disk.
+func NewMemory() *Memory {
+	return &Memory{names: map[string]*inode{}, synced: map[string]*inode{}}
 }
 
 // next counts a step. effect says whether the step takes effect.
-func (d *Disk) next() (effect bool, err error) {
+func (d *Memory) next() (effect bool, err error) {
 	if d.dead {
 		return false, ErrDied
 	}
@@ -72,7 +68,7 @@ func (d *Disk) next() (effect bool, err error) {
 }
 
 // set changes a name; the change is pending until SyncDir.
-func (d *Disk) set(name string, to *inode) {
+func (d *Memory) set(name string, to *inode) {
 	if to == nil {
 		delete(d.names, name)
 	} else {
@@ -82,10 +78,10 @@ func (d *Disk) set(name string, to *inode) {
 }
 
 // Put writes a file at once, without a step.
-func (d *Disk) Put(name string, content []byte) { d.names[name] = &inode{cached: content} }
+func (d *Memory) Put(name string, content []byte) { d.names[name] = &inode{cached: content} }
 
 // Content returns what a reader of a file sees, without a step; nil = there is no file.
-func (d *Disk) Content(name string) []byte {
+func (d *Memory) Content(name string) []byte {
 	if f := d.names[name]; f != nil {
 		return f.cached
 	}
@@ -93,18 +89,18 @@ func (d *Disk) Content(name string) []byte {
 }
 
 // Dead reports whether the machine is down.
-func (d *Disk) Dead() bool { return d.dead }
+func (d *Memory) Dead() bool { return d.dead }
 
 // Killed returns the disk after the process was killed: the cache is complete.
-func (d *Disk) Killed() *Disk {
+func (d *Memory) Killed() *Memory {
 	d.dead, d.Stop = false, 0
 	return d
 }
 
 // Rebooted returns the disk after a power failure of the machine. The given number of pending name
 // changes has reached the disk, and the given part of the bytes that were written without Sync.
-func (d *Disk) Rebooted(changes int, part float64) *Disk {
-	out := New()
+func (d *Memory) Rebooted(changes int, part float64) *Memory {
+	out := NewMemory()
 	names := maps.Clone(d.synced)
 	for _, r := range d.pending[:min(changes, len(d.pending))] {
 		if r.to == nil {
@@ -124,14 +120,14 @@ func (d *Disk) Rebooted(changes int, part float64) *Disk {
 	return out
 }
 
-// MkdirAll satisfies durable.FS.
-func (d *Disk) MkdirAll(string) error {
+// MkdirAll satisfies FS.
+func (d *Memory) MkdirAll(string) error {
 	_, err := d.next()
 	return err
 }
 
-// ReadFile satisfies durable.FS.
-func (d *Disk) ReadFile(name string) ([]byte, error) {
+// ReadFile satisfies FS.
+func (d *Memory) ReadFile(name string) ([]byte, error) {
 	if _, err := d.next(); err != nil {
 		return nil, err
 	}
@@ -142,8 +138,8 @@ func (d *Disk) ReadFile(name string) ([]byte, error) {
 	return slices.Clone(file.cached), nil
 }
 
-// Create satisfies durable.FS.
-func (d *Disk) Create(dir, prefix, suffix string) (durable.File, error) {
+// Create satisfies FS.
+func (d *Memory) Create(dir, prefix, suffix string) (File, error) {
 	effect, err := d.next()
 	d.made++
 	f := &file{disk: d, inode: &inode{}, name: dir + "/" + prefix + strings.Repeat("x", d.made) + suffix}
@@ -156,8 +152,8 @@ func (d *Disk) Create(dir, prefix, suffix string) (durable.File, error) {
 	return f, nil
 }
 
-// Find satisfies durable.FS.
-func (d *Disk) Find(dir, prefix, suffix string) ([]string, error) {
+// Find satisfies FS.
+func (d *Memory) Find(dir, prefix, suffix string) ([]string, error) {
 	if _, err := d.next(); err != nil {
 		return nil, err
 	}
@@ -170,8 +166,8 @@ func (d *Disk) Find(dir, prefix, suffix string) ([]string, error) {
 	return found, nil
 }
 
-// Rename satisfies durable.FS.
-func (d *Disk) Rename(from, to string) error {
+// Rename satisfies FS.
+func (d *Memory) Rename(from, to string) error {
 	if d.names[from] == nil {
 		return fs.ErrNotExist
 	}
@@ -184,8 +180,8 @@ func (d *Disk) Rename(from, to string) error {
 	return err
 }
 
-// Remove satisfies durable.FS.
-func (d *Disk) Remove(name string) error {
+// Remove satisfies FS.
+func (d *Memory) Remove(name string) error {
 	if d.names[name] == nil {
 		return fs.ErrNotExist
 	}
@@ -196,8 +192,8 @@ func (d *Disk) Remove(name string) error {
 	return err
 }
 
-// SyncDir satisfies durable.FS.
-func (d *Disk) SyncDir(string) error {
+// SyncDir satisfies FS.
+func (d *Memory) SyncDir(string) error {
 	effect, err := d.next()
 	if effect {
 		d.synced, d.pending = maps.Clone(d.names), nil
@@ -205,9 +201,9 @@ func (d *Disk) SyncDir(string) error {
 	return err
 }
 
-// file is a file of a Disk that is being written.
+// file is a file of a Memory that is being written.
 type file struct {
-	disk *Disk
+	disk *Memory
 	*inode
 	name string
 }

@@ -1,4 +1,4 @@
-package demo
+package simulated
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 )
 
 // options are the options of a demo that ends by itself and discards its output.
-func options(t *testing.T) *Options {
+func options(t *testing.T) *demoOptions {
 	t.Helper()
-	return &Options{
+	return &demoOptions{
 		NodeName: "shop-a", HTTPAddress: "127.0.0.1:0", Exit: true, Format: "table", Started: time.Now(), Out: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler),
 	}
 }
@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 			var out bytes.Buffer
 			o := options(t)
 			o.NodeName, o.Format, o.Out = node, "json", &out
-			if err := Run(t.Context(), *o); err != nil {
+			if err := runDemo(t.Context(), *o); err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
 			var report Report
@@ -61,7 +61,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Run(ended, *options(t)); !errors.Is(err, ErrInterrupted) {
+	if err := runDemo(ended, *options(t)); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("at once: %v", err)
 	}
 	o := options(t)
@@ -74,7 +74,7 @@ func TestRunIsInterrupted(t *testing.T) {
 			cancel()
 		}
 	})
-	if err := Run(shown, *o); err != nil {
+	if err := runDemo(shown, *o); err != nil {
 		t.Errorf("after the proof: %v\n%s", err, printed.String())
 	}
 }
@@ -94,7 +94,7 @@ func TestRunLeavesNothing(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = Run(ctx, *options(t))
+	_ = runDemo(ctx, *options(t))
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
@@ -105,12 +105,12 @@ func TestRunLeavesNothing(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	o := options(t)
 	o.NodeName = "unknown"
-	if err := Run(t.Context(), *o); !errors.Is(err, ErrCluster) || !errors.Is(err, plan.ErrUnknownNode) {
+	if err := runDemo(t.Context(), *o); !errors.Is(err, ErrCluster) || !errors.Is(err, plan.ErrUnknownNode) {
 		t.Errorf("unknown node: %v", err)
 	}
 	o = options(t)
 	o.Cluster = filepath.Join(t.TempDir(), "none")
-	if err := Run(t.Context(), *o); !errors.Is(err, ErrCluster) || !errors.Is(err, os.ErrNotExist) {
+	if err := runDemo(t.Context(), *o); !errors.Is(err, ErrCluster) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestSmallCluster(t *testing.T) {
 	var out bytes.Buffer
 	o := options(t)
 	o.Cluster, o.NodeName, o.Format, o.Out = dir, "n1", "json", &out
-	if err := Run(t.Context(), *o); err != nil {
+	if err := runDemo(t.Context(), *o); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	var report Report

@@ -1,4 +1,4 @@
-package apiservertest
+package kubetest
 
 //lint:file-ignore SA1019 the successor of httpstream would be one more direct dependency
 
