@@ -9,6 +9,15 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
+// announcing returns the settings of the renderer of virtual routers; nil = VPP answers for no
+// address.
+func (a *Agent) announcing() *addresses.Config {
+	if !a.cfg.Addresses.Enabled {
+		return nil
+	}
+	return &addresses.Config{Interval: a.cfg.Addresses.Interval.Duration(), Made: a.made}
+}
+
 // Addresses satisfies api.Reader.
 func (b backend) Addresses(ctx context.Context) (*api.Addresses, error) {
 	out := &api.Addresses{Page: api.Page[api.Address]{Items: []api.Address{}}}

@@ -184,9 +184,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		},
 	}
 	readStatistics(stats, deps)
-	if a.cfg.Addresses.Enabled {
-		deps.Addresses = &addresses.Config{Interval: a.cfg.Addresses.Interval.Duration(), Made: a.made}
-	}
+	deps.Addresses = a.announcing()
 	a.vpp = deps.Link
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
 	if dir := a.cfg.DataDir; dir != "" {
