@@ -38,7 +38,7 @@ func (b backend) Addresses(ctx context.Context) (*api.Addresses, error) {
 			case !h.Running():
 				one.State = "stopped"
 			case h.Owner():
-				one.State = "owner"
+				one.State = api.Owner
 			}
 		}
 		out.Items = append(out.Items, one)

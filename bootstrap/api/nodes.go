@@ -60,8 +60,12 @@ type Address struct {
 	Why string `json:"why,omitempty" column:"WHY NOT"`
 }
 
-// NoRouter is the state of an address without a virtual router on this node.
-const NoRouter = "none"
+// States of an address on this node: Owner is the state of the node whose VPP answers, NoRouter that
+// of a node without a virtual router for it.
+const (
+	Owner    = "owner"
+	NoRouter = "none"
+)
 
 // AddressesRequest is the body of POST /api/v1/addresses.
 type AddressesRequest struct {
