@@ -43,8 +43,9 @@ type world struct {
 	saved     map[string][]byte // documents that the agent has saved
 	attached  *interfaces.MemoryStore
 	commands  *commands
-	snat      bool // dynamic SNAT is configured
-	detached  bool // the overlay is missing
+	snat      bool                     // dynamic SNAT is configured
+	detached  bool                     // the overlay is missing
+	unwanted  map[netip.Addr]time.Time // when this node should last not own a load-balancer address
 
 	// The present process of the agent; only start sets these fields.
 	source    *source
@@ -75,8 +76,9 @@ type world struct {
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{}, snat: withSNAT(seed)}
-	w.cluster.ip6 = withIPv6(seed)
+	w.cluster.ip6, w.cluster.announces = withIPv6(seed), withAddresses(seed)
 	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
+	w.unwanted = map[netip.Addr]time.Time{}
 	w.disk, w.provisional = durable.NewMemory(), provisional{}
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = func(d time.Duration, fn func()) { sim.AfterFunc(d, fn) }
@@ -106,6 +108,9 @@ func (w *world) start() error {
 	if w.cluster.ip6 {
 		w.deps.CNAT = &cnat.Config{Node: thisNode}
 		w.deps.Serving.ServiceCIDRs = append(w.deps.Serving.ServiceCIDRs, serviceNetwork6)
+	}
+	if w.cluster.announces {
+		w.announce()
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
@@ -143,6 +148,9 @@ func (w *world) topology(v *simulator.VPP) {
 	}
 	if w.cluster.ip6 {
 		err = errors.Join(err, connectIPv6(v, w.cluster.ended))
+	}
+	if w.cluster.announces {
+		err = errors.Join(err, connectEdge(v))
 	}
 	if err != nil {
 		w.breach("build the topology: %v", err)
