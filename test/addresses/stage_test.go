@@ -59,9 +59,9 @@ func withProgram(run func() int) (code int) {
 type town struct {
 	*testing.T
 	*controlplane.Plane
-	client         dynamic.Interface
-	dir, token     string
-	started        int
+	client     dynamic.Interface
+	dir, token string
+	started    int
 }
 
 // stage starts a control plane.
@@ -279,4 +279,12 @@ func (a *allocator) get(path string) (text string, err error) {
 func (a *allocator) leads() bool {
 	text, err := a.get("/metrics")
 	return err == nil && strings.Contains(text, "troupe_addresses_leading 1") && strings.Contains(text, "troupe_addresses_services ")
+}
+
+// drop deletes a Service.
+func (o *town) drop(name string) {
+	o.Helper()
+	if err := o.Admin.CoreV1().Services("default").Delete(o.Context(), name, metav1.DeleteOptions{}); err != nil {
+		o.Fatal(err)
+	}
 }
