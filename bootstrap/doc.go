@@ -5,6 +5,7 @@
 //	bootstrap/cli         the commands, and their common parts
 //	bootstrap/agent       one running agent: wiring, start, stop, answers
 //	bootstrap/connector   one running connector
+//	bootstrap/addresses   one running allocator of addresses
 //	bootstrap/demo        an agent with a simulated VPP and an embedded etcd, which verifies itself
 //	bootstrap/config      the configuration file and its flags
 //	bootstrap/plan        the dry run: objects -> frontends and rows of a node

@@ -32,7 +32,7 @@ const (
 	// grace is for how long writes may go on after their term.
 	grace = time.Second
 	// pause is the least time between two rounds.
-	pause = 50 * time.Millisecond
+	pause = 100 * time.Millisecond
 )
 
 // Config of an Allocator.
