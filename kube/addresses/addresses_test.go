@@ -44,7 +44,7 @@ func TestAllocate(t *testing.T) {
 	closed := pool(t, "closed", "10.9.0.0/24")
 	closed.Wrong = ErrPool
 	pools := []Pool{pool(t, "common", "192.0.2.1-192.0.2.3", "2001:db8::1-2001:db8::2"), gold, shop, few}
-	taken := map[netip.Addr]string{netip.MustParseAddr("203.0.113.9"): "Service x has it as its externalIP"}
+	taken := map[netip.Addr]string{netip.MustParseAddr("203.0.113.9"): "it is in the status of Service x"}
 	for name, tt := range map[string]struct {
 		services []Service
 		want     string
@@ -89,7 +89,7 @@ func TestAllocate(t *testing.T) {
 			services: []Service{{Key: "a", IPv4: true, Has: addrs("10.0.0.0"), Pool: "few"}, {Key: "b", IPv4: true, Has: addrs("10.0.0.1"), Pool: "few", Local: true}},
 			want:     "a 10.0.0.0, b 10.0.0.1 beside others",
 		},
-		"an address that another user has": {services: []Service{{Key: "a", IPv4: true, Wanted: addrs("203.0.113.9")}}, want: "a it asks for 203.0.113.9: Service x has it as its externalIP"},
+		"an address that another user has": {services: []Service{{Key: "a", IPv4: true, Wanted: addrs("203.0.113.9")}}, want: "a it asks for 203.0.113.9: it is in the status of Service x"},
 		"it was given before":              {services: []Service{{Key: "a", IPv4: true, Has: addrs("203.0.113.9"), Pool: "gold"}}, want: "a 203.0.113.9"},
 		"one that waits keeps what it has": {
 			services: []Service{{Key: "a", IPv4: true, IPv6: true, Has: addrs("192.0.2.2"), Waits: "its Namespace is not known"}}, want: "a 192.0.2.2 its Namespace is not known",

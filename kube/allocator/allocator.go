@@ -3,6 +3,7 @@ package allocator
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ const (
 	// grace is for how long writes may go on after their term.
 	grace = time.Second
 	// pause is the least time between two rounds.
-	pause = 50 * time.Millisecond
+	pause = 100 * time.Millisecond
 )
 
 // Config of an Allocator.
@@ -171,12 +172,24 @@ func (t *work) seen() *seen {
 	for _, one := range s.pools {
 		versions[one.Name] = one.ResourceVersion
 	}
-	for key, u := range t.sent {
-		if versions[key] != u.version {
-			delete(t.sent, key)
-		}
-	}
+	forget(t.sent, versions)
 	return s
+}
+
+// forget drops writes of objects that have another version in the cache.
+func forget(sent map[string]*unseen, versions map[string]string) {
+	maps.DeleteFunc(sent, func(key string, u *unseen) bool { return versions[key] != u.version })
+}
+
+// sending notes that a write is sent.
+func sending(sent map[string]*unseen, w *write) *unseen {
+	u := sent[w.key]
+	if u == nil || u.version != w.version {
+		u = &unseen{version: w.version}
+		sent[w.key] = u
+	}
+	u.addresses = append(u.addresses, w.addresses...)
+	return u
 }
 
 func list[T any](from cache.Indexer) (all []T) {
@@ -200,12 +213,7 @@ func (t *work) apply(term, writing context.Context, r *round) {
 			break
 		}
 		made++
-		u := t.sent[w.key]
-		if u == nil || u.version != w.version {
-			u = &unseen{version: w.version}
-			t.sent[w.key] = u
-		}
-		u.addresses = append(u.addresses, w.addresses...)
+		sending(t.sent, w)
 		running.Go(func() {
 			errs[i] = t.write(writing, w)
 			<-slots

@@ -91,11 +91,6 @@ func plan(s *seen, sent map[string]*unseen, cfg *Config, now time.Time) *round {
 		for _, at := range has {
 			p.taken[at] = "it is in the status of Service " + key
 		}
-		for _, text := range one.Spec.ExternalIPs {
-			if at, err := netip.ParseAddr(text); err == nil {
-				p.taken[at.Unmap()] = "it is an external IP of Service " + key
-			}
-		}
 	}
 	given, usage := addresses.Allocate(p.pools, ours, p.taken)
 	p.given = make(map[string][]netip.Addr, len(given))
