@@ -81,7 +81,7 @@ var _ actor.Mailbox = (*Mailbox)(nil)
 // restartRequest begins the next incarnation. Only the mailbox sees this system message.
 type restartRequest struct{ incarnation uint64 }
 
-// inspectRequest is messages.Inspect for an actor that gets no user messages. Only the mailbox sees
+// inspectRequest is inspect for an actor that gets no user messages. Only the mailbox sees
 // this system message.
 type inspectRequest struct{ envelope *actor.MessageEnvelope }
 
@@ -210,7 +210,7 @@ func (b *Mailbox) change(modify func(f *flags)) {
 	}
 }
 
-// inspect posts messages.Inspect, as a system message if user messages wait.
+// inspect posts an inspect, as a system message if user messages wait.
 func (b *Mailbox) inspect(e *actor.MessageEnvelope) {
 	b.mu.Lock()
 	open := b.open()
