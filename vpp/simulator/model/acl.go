@@ -17,7 +17,7 @@ import (
 // answer "unimplemented".
 func registerACL(r Registry) {
 	write(r, aclAddReplace)
-	// It refuses an ACL that an interface uses, with different return codes for input and output
+	// ACLDel refuses an ACL that an interface uses, with different return codes for input and output
 	// lists.
 	write(r, func(c *Call, req *acl.ACLDel) {
 		c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})

@@ -16,7 +16,7 @@ import (
 
 // registerInterface registers the messages of the interface API.
 func registerInterface(r Registry) {
-	// It makes a loopback with the first free instance number.
+	// CreateLoopback makes a loopback with the first free instance number.
 	write(r, func(c *Call, req *interfaces.CreateLoopback) {
 		index := c.CreateLoopback(req.MacAddress)
 		c.Reply(&interfaces.CreateLoopbackReply{SwIfIndex: interface_types.InterfaceIndex(index)})
@@ -176,13 +176,13 @@ func StatusFlags(adminUp, linkUp bool) interface_types.IfStatusFlags {
 // registerBridge registers the dumps of bridge domains and of proxy ARP.
 func registerBridge(r Registry) {
 	Read(r, bridgeDomainDump)
-	// It lists the ranges of proxy ARP.
+	// ProxyArpDump lists the ranges of proxy ARP.
 	Read(r, func(c *Call, _ *arp.ProxyArpDump) {
 		if c.Proxied.Low.IsValid() {
 			c.Reply(&arp.ProxyArpDetails{Proxy: arp.ProxyArp{Low: c.Proxied.Low.As4(), Hi: c.Proxied.High.As4()}})
 		}
 	})
-	// It lists the interfaces with proxy ARP.
+	// ProxyArpIntfcDump lists the interfaces with proxy ARP.
 	Read(r, func(c *Call, _ *arp.ProxyArpIntfcDump) {
 		for _, index := range c.Proxied.Interfaces {
 			c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})

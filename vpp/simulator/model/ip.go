@@ -19,24 +19,24 @@ import (
 func registerIP(r Registry) {
 	Read(r, ipAddressDump)
 	Read(r, ipTableDump)
-	// It finds a route, exactly or by longest match.
+	// IPRouteLookup finds a route, exactly or by longest match.
 	Read(r, func(c *Call, req *ip.IPRouteLookup) {
 		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
 		c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: withoutSource(route)})
 	})
-	// It is ipRouteLookup with the source of the route in the reply.
+	// IPRouteLookupV2 is IPRouteLookup with the source of the route in the reply.
 	Read(r, func(c *Call, req *ip.IPRouteLookupV2) {
 		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
 		c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
 	})
-	// It lists the routes of one table: of all sources (0), or the routes that one source
+	// IPRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
 	// wins.
 	Read(r, func(c *Call, req *ip.IPRouteV2Dump) {
 		c.eachRoute(req.Table, vnet.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
 	})
 	Read(r, ipUnnumberedDump)
 	write(r, ipTableAddDel)
-	// It changes a route of the source API.
+	// IPRouteAddDel changes a route of the source API.
 	write(r, func(c *Call, req *ip.IPRouteAddDel) {
 		stats, retval := c.changeRoute(req.Route, vnet.SourceAPI, req.IsAdd, req.IsMultipath)
 		c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
@@ -288,13 +288,13 @@ func (c *Call) eachRoute(table ip.IPTable, source vnet.Source, each func(ip.IPRo
 
 // registerFIB registers the messages of the FIB API.
 func registerFIB(r Registry) {
-	// It lists all sources with the priority under which they were registered.
+	// FibSourceDump lists all sources with the priority under which they were registered.
 	Read(r, func(c *Call, _ *fibapi.FibSourceDump) {
 		for _, s := range c.Sources.All {
 			c.Reply(&fibapi.FibSourceDetails{Src: fibapi.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
 		}
 	})
-	// It registers a source, also under a name that is taken: a client has to look for its
+	// FibSourceAdd registers a source, also under a name that is taken: a client has to look for its
 	// own sources before it adds them.
 	write(r, func(c *Call, req *fibapi.FibSourceAdd) {
 		id := c.Sources.Add(req.Src.Name, req.Src.Priority)

@@ -16,19 +16,19 @@ import (
 // addresses.
 func registerNAT44Config(r Registry) {
 	write(r, natEnableDisable)
-	// It is accepted while the plugin is disabled too; enabling it resets the setting.
+	// Nat44ForwardingEnableDisable is accepted while the plugin is disabled too; enabling it resets the setting.
 	write(r, func(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
 		c.NAT.SetForwarding(req.Enable)
 		c.Reply(&nat44_ed.Nat44ForwardingEnableDisableReply{})
 	})
-	// It takes any value; enabling the plugin resets them.
+	// NatSetTimeouts takes any value; enabling the plugin resets them.
 	write(r, func(c *Call, req *nat44_ed.NatSetTimeouts) {
 		c.NAT.Timeouts = nat.Timeouts{
 			UDP: req.UDP, TCPEstablished: req.TCPEstablished, TCPTransitory: req.TCPTransitory, ICMP: req.ICMP,
 		}
 		c.Reply(&nat44_ed.NatSetTimeoutsReply{})
 	})
-	// It changes the limit without touching sessions or mappings, in contrast to the
+	// Nat44SetSessionLimit changes the limit without touching sessions or mappings, in contrast to the
 	// CLI command.
 	write(r, func(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
 		c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
@@ -40,7 +40,7 @@ func registerNAT44Config(r Registry) {
 	Read(r, natInterfaceDump)
 	write(r, natOutputInterface)
 	Read(r, natOutputInterfaceGet)
-	// It changes the SNAT pool, or the twice-nat pool with its flag.
+	// Nat44AddDelAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
 	write(r, func(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
 		retval := c.NAT.ChangeRange(netip.AddrFrom4(req.FirstIPAddress), netip.AddrFrom4(req.LastIPAddress),
 			req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)

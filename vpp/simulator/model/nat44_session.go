@@ -13,7 +13,7 @@ import (
 // registerNAT44Session registers the messages about sessions and their users.
 func registerNAT44Session(r Registry) {
 	Read(r, natUserDump)
-	// It lists the sessions of an inside address.
+	// Nat44UserSessionV3Dump lists the sessions of an inside address.
 	Read(r, func(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
 		c.NAT.EachSession(netip.AddrFrom4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
 	})
