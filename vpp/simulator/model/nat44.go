@@ -16,7 +16,8 @@ import (
 // addresses.
 func registerNAT44Config(r Registry) {
 	write(r, natEnableDisable)
-	// Nat44ForwardingEnableDisable is accepted while the plugin is disabled too; enabling it resets the setting.
+	// Nat44ForwardingEnableDisable is accepted while the plugin is disabled too; enabling it resets
+	// the setting.
 	write(r, func(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
 		c.NAT.SetForwarding(req.Enable)
 		c.Reply(&nat44_ed.Nat44ForwardingEnableDisableReply{})
