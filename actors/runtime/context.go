@@ -114,7 +114,7 @@ func (c *Context) Fail(err error) {
 // on. A child of Ordered must call it in each incarnation, sooner or later; elsewhere it does no
 // harm.
 func (c *Context) Ready() {
-	c.adapter.inc.box.setReady()
+	c.adapter.inc.box.change(func(f *flags) { f.ready = true })
 	if parent := c.Parent(); parent != nil {
 		c.Request(parent, &messages.Ready{Incarnation: c.Incarnation()})
 	}

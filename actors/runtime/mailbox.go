@@ -232,9 +232,6 @@ func (b *Mailbox) Release() { b.change(func(f *flags) { f.held = false }) }
 // gate closes or opens the gate of the supervisor.
 func (b *Mailbox) gate(closed bool) { b.change(func(f *flags) { f.gated = closed }) }
 
-// setReady notes that the present incarnation has called Ready.
-func (b *Mailbox) setReady() { b.change(func(f *flags) { f.ready = true }) }
-
 // Path is the place of the actor in the tree.
 func (b *Mailbox) Path() string { return b.pid.GetId() }
 

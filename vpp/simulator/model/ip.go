@@ -22,7 +22,9 @@ func registerIP(r Registry) {
 	// IPRouteLookup finds a route, exactly or by longest match.
 	Read(r, func(c *Call, req *ip.IPRouteLookup) {
 		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
-		c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: withoutSource(route)})
+		c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: ip.IPRoute{
+			TableID: route.TableID, StatsIndex: route.StatsIndex, Prefix: route.Prefix, NPaths: route.NPaths, Paths: route.Paths,
+		}})
 	})
 	// IPRouteLookupV2 is IPRouteLookup with the source of the route in the reply.
 	Read(r, func(c *Call, req *ip.IPRouteLookupV2) {
@@ -241,11 +243,6 @@ func (c *Call) encodeRoute(fam int, t *vnet.Table, e *vnet.Entry) ip.IPRouteV2 {
 	}
 	route.NPaths = uint8(len(route.Paths))
 	return route
-}
-
-// withoutSource is the older form of a route on the wire.
-func withoutSource(r ip.IPRouteV2) ip.IPRoute {
-	return ip.IPRoute{TableID: r.TableID, StatsIndex: r.StatsIndex, Prefix: r.Prefix, NPaths: r.NPaths, Paths: r.Paths}
 }
 
 // findRoute looks up a prefix, exactly or by longest match.
