@@ -139,14 +139,16 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 	for _, r := range all {
 		dataplane = append(dataplane, t.child(r.name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
+	// nothing depends on it: any number of failures concerns no other actor
+	optional := runtime.Policy{Budget: -1, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second}
 	upkeep := []runtime.Child{
 		t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
 	}
-	dataplane = append(dataplane, runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional()), Reaction: runtime.ReactNone})
+	dataplane = append(dataplane, runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional), Reaction: runtime.ReactNone})
 	services := runtime.Dynamic("services", func(name string) runtime.Spec {
 		key := runtime.UnescapeName(name)
 		return t.spec("service", func() runtime.Behaviour { return desired.NewService(t.desired, key) })
-	}, servicePolicy())
+	}, runtime.Policy{}) // ten thousand services may all fail once
 	world := []runtime.Child{
 		t.child("nodes", "nodes", runtime.ReactNone, func() runtime.Behaviour { return desired.NewNodes(t.desired) }),
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
@@ -162,9 +164,9 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 		journal,
 		t.child("introspect", "introspect", runtime.ReactNone, func() runtime.Behaviour { return status.NewIntrospect(t.status) }),
 		t.child("healer", "healer", runtime.ReactNone, func() runtime.Behaviour { return health.New(t.health) }),
-		{Name: "dataplane", Spec: runtime.Ordered("dataplane", dataplane, workers()), Reaction: runtime.ReactNone},
-		{Name: "world", Spec: runtime.Ordered("world", world, workers()), Reaction: runtime.ReactNone},
-	}, rootPolicy())
+		{Name: "dataplane", Spec: runtime.Ordered("dataplane", dataplane, runtime.Policy{}), Reaction: runtime.ReactNone},
+		{Name: "world", Spec: runtime.Ordered("world", world, runtime.Policy{}), Reaction: runtime.ReactNone},
+	}, runtime.Policy{Budget: 20, BackoffMax: time.Second}) // then the process ends, and the kubelet starts it again
 }
 
 // child returns an actor in its place in the tree.
@@ -247,37 +249,4 @@ func (t *tree) withRenderers(others ...string) (paths []string) {
 		paths = append(paths, address.Renderer(name))
 	}
 	return append(paths, others...)
-}
-
-// workers is the policy of the two ordered groups: fast restarts, then patience.
-func workers() runtime.Policy {
-	return runtime.Policy{
-		Budget: 10, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 500 * time.Millisecond, Jitter: 0.2,
-		HealthyAfter: time.Minute,
-	}
-}
-
-// optional is the policy of actors on which nothing depends: any number of failures concerns no
-// other actor.
-func optional() runtime.Policy {
-	return runtime.Policy{
-		Budget: -1, Window: 10 * time.Second, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
-	}
-}
-
-// rootPolicy gives up after 20 failures in 10 s: the process ends, the kubelet starts it again, VPP
-// goes on forwarding meanwhile.
-func rootPolicy() runtime.Policy {
-	return runtime.Policy{
-		Budget: 20, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
-	}
-}
-
-// servicePolicy puts a service that crashes three times in five seconds into quarantine. Its rows
-// stay in VPP, and other services are not affected: ten thousand services may all fail once.
-func servicePolicy() runtime.Policy {
-	return runtime.Policy{
-		Budget: -1, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,
-		HealthyAfter: time.Minute, QuarantineAfter: 3, QuarantineWindow: 5 * time.Second, QuarantineFor: 30 * time.Second,
-	}
 }

@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"time"
@@ -17,9 +16,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/vrrp"
 )
-
-// withAddresses says whether VPP answers for the load-balancer addresses in the world of a seed.
-func withAddresses(seed uint64) bool { return rand.New(rand.NewPCG(seed, 7)).IntN(2) == 0 }
 
 // edge is the interface with the network of the load-balancer addresses.
 const edge = "edge0"

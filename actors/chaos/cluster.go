@@ -120,11 +120,6 @@ func (k *cluster) removeSlice(n, i int) {
 	}
 }
 
-func (k *cluster) setZone(zone string) {
-	k.zone = zone
-	k.version++
-}
-
 // keys are the keys of all services, ordered.
 func (k *cluster) keys() []string {
 	var keys []string
@@ -224,7 +219,8 @@ func (k *cluster) mutate(r *rand.Rand, hot bool) {
 	case 8:
 		k.removeSlice(n, r.IntN(slicesOfService))
 	case 9:
-		k.setZone([]string{"a", "b"}[r.IntN(2)])
+		k.zone = []string{"a", "b"}[r.IntN(2)]
+		k.version++
 	}
 }
 

@@ -67,13 +67,6 @@ func (w *world) command(r *rand.Rand) {
 	}
 }
 
-// sendCommands sends a few commands, one after the other.
-func (w *world) sendCommands(r *rand.Rand) {
-	for range 1 + r.IntN(3) {
-		w.command(r)
-	}
-}
-
 // expireCommands sends commands while VPP hangs for longer than the timeout of a command.
 func (w *world) expireCommands(r *rand.Rand) {
 	w.vpp.Hang()

@@ -41,13 +41,6 @@ func (r *registry) ensure(c *runtime.Context) {
 	c.Send(c.PID(address.Introspect), all)
 }
 
-// callServices asks every service to repeat its status.
-func (r *registry) callServices(c *runtime.Context, m *messages.Resync) {
-	for _, key := range r.keys() {
-		c.Send(c.PID(address.Service(key)), m)
-	}
-}
-
 // watch is the part of the registry that listens to the Kubernetes source, with a health of its
 // own. The source outlives the registry, so that a restart costs the API server nothing.
 type watch struct {

@@ -410,7 +410,9 @@ func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 		return
 	case "introspect": // introspection knows neither the list of services nor their status
 		r.ensure(c)
-		r.callServices(c, m)
+		for _, key := range r.keys() { // each repeats its status
+			c.Send(c.PID(address.Service(key)), m)
+		}
 	case "interfaces":
 		r.tellEndpoints(c)
 	}

@@ -175,9 +175,11 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 	}
 	if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
 		part.OK, part.Partial, part.Lost, part.Reason = false, false, false, "silent for "+silent.Round(time.Second).String()
-	} else if part.OK && h.behind(last.Health) {
+	} else if part.OK && !h.ready && last.GetEpoch() > 0 && last.GetInterfaces() < h.parts["interfaces"].GetInterfaces() {
+		// it has not carried out the last interface set; once the node is ready, interfaces come and go all the time
 		part.OK, part.Reason = false, "interfaces are being programmed"
-	} else if part.OK && h.outdated(last.Health) {
+	} else if part.OK && last.GetReason() == report.FromMirror && h.parts["watch"].GetOk() {
+		// it still works with the local mirror although the source has delivered
 		part.OK = false
 	}
 	return part
@@ -214,18 +216,6 @@ func (h *healer) log(c *runtime.Context) {
 		say("readiness changed", "ready", h.ready, "reason", h.unready)
 	}
 	h.logged = h.unready
-}
-
-// behind reports whether a renderer has not carried out the last interface set. It matters until
-// the node is ready; later on interfaces come and go all the time.
-func (h *healer) behind(renderer *messages.Health) bool {
-	return !h.ready && renderer.GetEpoch() > 0 && renderer.GetInterfaces() < h.parts["interfaces"].GetInterfaces()
-}
-
-// outdated reports whether a part still works with the local mirror although the source has
-// delivered.
-func (h *healer) outdated(part *messages.Health) bool {
-	return part.GetReason() == report.FromMirror && h.parts["watch"].GetOk()
 }
 
 // record logs changes of readiness and writes them into the journal.

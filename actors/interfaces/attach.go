@@ -84,11 +84,6 @@ type (
 	}
 )
 
-func (a *attachments) prepare() {
-	a.recorded, a.active, a.detached, a.reports = map[string]string{}, map[string]string{}, map[string]bool{}, map[string]*messages.Health{}
-	a.gone = map[string]time.Time{}
-}
-
 // load reads the store.
 func (i *interfacesActor) load(c *runtime.Context) {
 	post, store := c.Post(), i.config.Attachments

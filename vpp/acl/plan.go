@@ -199,9 +199,6 @@ func classOf(from messages.ClientClass) Class {
 	}
 }
 
-// udp reports whether fragments are common for the protocol of the rule; TCP avoids them.
-func udp(r Rule) bool { return r.Proto == rule.UDP }
-
 // Merge unites the rules of services that fit into MaxRules; minimal. The rules of source ranges
 // count whichever service owns the frontend, so where several services have source ranges for one
 // frontend, a client must be in the ranges of each. A drop counts unless owner returns another

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
 // Reasons why VPP does not do exactly what Kubernetes asks for.
@@ -49,7 +50,7 @@ func (p *planner) reportClass(r Rule) {
 // reportFragments reports, once per frontend, that fragmented datagrams to other ports of the
 // address are dropped as well.
 func (p *planner) reportFragments(r Rule) {
-	if !udp(r) || p.told == p.Frontend {
+	if r.Proto != rule.UDP || p.told == p.Frontend {
 		return
 	}
 	p.told = p.Frontend

@@ -35,8 +35,10 @@ func Read(ctx context.Context, c link.Caller) (*State, error) {
 	// Roles come before rows, so that an interface with the inside role alone is known before a
 	// row with affinity.
 	for _, read := range []func(context.Context, link.Caller, *State) error{
-		dump("interfaces", &nat44_ed.Nat44InterfaceDump{}, addInterface),
-		dump("output interfaces", &nat44_ed.Nat44EdOutputInterfaceGet{}, addOutput),
+		dump("interfaces", &nat44_ed.Nat44InterfaceDump{}, func(s *State, d *nat44_ed.Nat44InterfaceDetails) {
+			s.Roles[uint32(d.SwIfIndex)] = Roles(d.Flags) & Both
+		}),
+		dump("output interfaces", &nat44_ed.Nat44EdOutputInterfaceGet{}, func(s *State, d *nat44_ed.Nat44EdOutputInterfaceDetails) { s.Output[uint32(d.SwIfIndex)] = true }),
 		dump("addresses", &nat44_ed.Nat44AddressDump{}, addAddress),
 		dump("static mappings", &nat44_ed.Nat44StaticMappingDump{}, addStatic),
 		dump("identity mappings", &nat44_ed.Nat44IdentityMappingDump{}, addIdentity),
@@ -74,14 +76,6 @@ func dump[D api.Message](what string, request api.Message, enter func(*State, D)
 		}
 		return nil
 	}
-}
-
-func addInterface(state *State, d *nat44_ed.Nat44InterfaceDetails) {
-	state.Roles[uint32(d.SwIfIndex)] = Roles(d.Flags) & Both
-}
-
-func addOutput(state *State, d *nat44_ed.Nat44EdOutputInterfaceDetails) {
-	state.Output[uint32(d.SwIfIndex)] = true
 }
 
 func addAddress(state *State, d *nat44_ed.Nat44AddressDetails) {

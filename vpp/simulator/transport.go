@@ -368,13 +368,6 @@ func (v *VPP) publish(m *model.Model) {
 	clear(m.Pending)
 }
 
-// registerMemclnt registers the messages of the API transport itself.
-func (v *VPP) registerMemclnt(r model.Registry) {
-	model.Register(r, model.ClassSession, v.sockclntCreate)
-	model.Register(r, model.ClassSession, v.sockclntDelete)
-	model.Register(r, model.ClassSession, controlPing)
-}
-
 // sockclntCreate answers the handshake with the client's index and the message table of this
 // incarnation. It may be repeated.
 func (v *VPP) sockclntCreate(c *model.Call, _ *memclnt.SockclntCreate) {

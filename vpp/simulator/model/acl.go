@@ -17,7 +17,11 @@ import (
 // answer "unimplemented".
 func registerACL(r Registry) {
 	write(r, aclAddReplace)
-	write(r, aclDel)
+	// ACLDel refuses an ACL that an interface uses, with different return codes for input and output
+	// lists.
+	write(r, func(c *Call, req *acl.ACLDel) {
+		c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
+	})
 	write(r, aclInterfaceAddDel)
 	write(r, aclInterfaceSetList)
 	Read(r, aclDump)
@@ -76,12 +80,6 @@ func aclPrefix(w ip_types.Prefix) (netip.Prefix, bool) {
 	}
 	p, ok := FromPrefix(w)
 	return p, ok && p == p.Masked()
-}
-
-// aclDel refuses an ACL that an interface uses, with different return codes for input and output
-// lists.
-func aclDel(c *Call, req *acl.ACLDel) {
-	c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
 }
 
 // aclInterfaceAddDel changes one entry of the list of an interface. The position of a new entry is

@@ -44,11 +44,6 @@ type aclPlugin struct {
 	lists map[uint32]*aclLists
 }
 
-// newACLPlugin returns the plugin without access lists.
-func newACLPlugin() *aclPlugin {
-	return &aclPlugin{lists: make(map[uint32]*aclLists)}
-}
-
 // Of returns the lists of an interface, empty ones if it has none.
 func (a *aclPlugin) Of(swIf uint32) *aclLists {
 	if l := a.lists[swIf]; l != nil {

@@ -15,13 +15,29 @@ import (
 // registerCNAT registers the messages of the cnat plugin.
 func registerCNAT(r Registry) {
 	write(r, cnatTranslationUpdate)
-	write(r, cnatTranslationDel)
+	write(r, func(c *Call, req *cnat.CnatTranslationDel) {
+		c.Reply(&cnat.CnatTranslationDelReply{Retval: c.CNAT.Delete(req.ID)})
+	})
 	Read(r, cnatTranslationDump)
 	Read(r, cnatSessionDump)
-	write(r, cnatSessionPurge)
-	write(r, cnatSetSnatAddresses)
-	Read(r, cnatGetSnatAddresses)
-	write(r, cnatSetSnatPolicy)
+	write(r, func(c *Call, _ *cnat.CnatSessionPurge) {
+		c.CNAT.Purge()
+		c.Reply(&cnat.CnatSessionPurgeReply{})
+	})
+	write(r, func(c *Call, req *cnat.CnatSetSnatAddresses) {
+		s := &c.CNAT.SNAT
+		s.IP4, s.IP6, s.SwIf = netip.AddrFrom4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
+		c.Reply(&cnat.CnatSetSnatAddressesReply{})
+	})
+	Read(r, func(c *Call, _ *cnat.CnatGetSnatAddresses) {
+		s := &c.CNAT.SNAT
+		c.Reply(&cnat.CnatGetSnatAddressesReply{
+			SnatIP4: ToIP4(s.IP4), SnatIP6: s.IP6.As16(), SwIfIndex: interface_types.InterfaceIndex(s.SwIf),
+		})
+	})
+	write(r, func(c *Call, req *cnat.CnatSetSnatPolicy) {
+		c.Reply(&cnat.CnatSetSnatPolicyReply{Retval: c.CNAT.SNAT.SetPolicy(uint8(req.Policy))})
+	})
 	write(r, cnatSnatPolicyAddDelIf)
 	write(r, cnatSnatPolicyAddDelExcludePfx)
 }
@@ -56,10 +72,6 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	c.Reply(&cnat.CnatTranslationUpdateReply{ID: id})
 }
 
-func cnatTranslationDel(c *Call, req *cnat.CnatTranslationDel) {
-	c.Reply(&cnat.CnatTranslationDelReply{Retval: c.CNAT.Delete(req.ID)})
-}
-
 // cnatTranslationDump leaves out is_real_ip, the flags and the flow hash, as VPP does.
 func cnatTranslationDump(c *Call, _ *cnat.CnatTranslationDump) {
 	for id, t := range c.CNAT.Translations.All {
@@ -84,28 +96,6 @@ func cnatSessionDump(c *Call, _ *cnat.CnatSessionDump) {
 			Src: at(s.Src), Dst: at(s.Dst), New: at(s.New), IPProto: ip_types.IPProto(s.Proto), Location: s.Location,
 		}})
 	}
-}
-
-func cnatSessionPurge(c *Call, _ *cnat.CnatSessionPurge) {
-	c.CNAT.Purge()
-	c.Reply(&cnat.CnatSessionPurgeReply{})
-}
-
-func cnatSetSnatAddresses(c *Call, req *cnat.CnatSetSnatAddresses) {
-	s := &c.CNAT.SNAT
-	s.IP4, s.IP6, s.SwIf = netip.AddrFrom4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
-	c.Reply(&cnat.CnatSetSnatAddressesReply{})
-}
-
-func cnatGetSnatAddresses(c *Call, _ *cnat.CnatGetSnatAddresses) {
-	s := &c.CNAT.SNAT
-	c.Reply(&cnat.CnatGetSnatAddressesReply{
-		SnatIP4: ToIP4(s.IP4), SnatIP6: s.IP6.As16(), SwIfIndex: interface_types.InterfaceIndex(s.SwIf),
-	})
-}
-
-func cnatSetSnatPolicy(c *Call, req *cnat.CnatSetSnatPolicy) {
-	c.Reply(&cnat.CnatSetSnatPolicyReply{Retval: c.CNAT.SNAT.SetPolicy(uint8(req.Policy))})
 }
 
 func cnatSnatPolicyAddDelIf(c *Call, req *cnat.CnatSnatPolicyAddDelIf) {

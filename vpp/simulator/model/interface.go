@@ -16,7 +16,11 @@ import (
 
 // registerInterface registers the messages of the interface API.
 func registerInterface(r Registry) {
-	write(r, createLoopback)
+	// CreateLoopback makes a loopback with the first free instance number.
+	write(r, func(c *Call, req *interfaces.CreateLoopback) {
+		index := c.CreateLoopback(req.MacAddress)
+		c.Reply(&interfaces.CreateLoopbackReply{SwIfIndex: interface_types.InterfaceIndex(index)})
+	})
 	write(r, deleteLoopback)
 	write(r, swInterfaceSetFlags)
 	write(r, swInterfaceAddDelAddress)
@@ -25,12 +29,6 @@ func registerInterface(r Registry) {
 	Read(r, swInterfaceDump)
 	Read(r, swInterfaceGetTable)
 	Register(r, ClassSession, wantInterfaceEvents)
-}
-
-// createLoopback makes a loopback with the first free instance number.
-func createLoopback(c *Call, req *interfaces.CreateLoopback) {
-	index := c.CreateLoopback(req.MacAddress)
-	c.Reply(&interfaces.CreateLoopbackReply{SwIfIndex: interface_types.InterfaceIndex(index)})
 }
 
 // deleteLoopback refuses interfaces of other kinds.
@@ -178,8 +176,18 @@ func StatusFlags(adminUp, linkUp bool) interface_types.IfStatusFlags {
 // registerBridge registers the dumps of bridge domains and of proxy ARP.
 func registerBridge(r Registry) {
 	Read(r, bridgeDomainDump)
-	Read(r, proxyARPDump)
-	Read(r, proxyARPInterfaceDump)
+	// ProxyArpDump lists the ranges of proxy ARP.
+	Read(r, func(c *Call, _ *arp.ProxyArpDump) {
+		if c.Proxied.Low.IsValid() {
+			c.Reply(&arp.ProxyArpDetails{Proxy: arp.ProxyArp{Low: c.Proxied.Low.As4(), Hi: c.Proxied.High.As4()}})
+		}
+	})
+	// ProxyArpIntfcDump lists the interfaces with proxy ARP.
+	Read(r, func(c *Call, _ *arp.ProxyArpIntfcDump) {
+		for _, index := range c.Proxied.Interfaces {
+			c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})
+		}
+	})
 }
 
 // bridgeDomainDump lists one bridge domain, or all for ~0. The virtual interface is among the
@@ -197,20 +205,6 @@ func bridgeDomainDump(c *Call, req *l2.BridgeDomainDump) {
 			d.SwIfDetails = append(d.SwIfDetails, l2.BridgeDomainSwIf{SwIfIndex: interface_types.InterfaceIndex(m.Index), Shg: m.Group})
 		}
 		c.Reply(d)
-	}
-}
-
-// proxyARPDump lists the ranges of proxy ARP.
-func proxyARPDump(c *Call, _ *arp.ProxyArpDump) {
-	if c.Proxied.Low.IsValid() {
-		c.Reply(&arp.ProxyArpDetails{Proxy: arp.ProxyArp{Low: c.Proxied.Low.As4(), Hi: c.Proxied.High.As4()}})
-	}
-}
-
-// proxyARPInterfaceDump lists the interfaces with proxy ARP.
-func proxyARPInterfaceDump(c *Call, _ *arp.ProxyArpIntfcDump) {
-	for _, index := range c.Proxied.Interfaces {
-		c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})
 	}
 }
 

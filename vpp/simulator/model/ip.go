@@ -19,12 +19,30 @@ import (
 func registerIP(r Registry) {
 	Read(r, ipAddressDump)
 	Read(r, ipTableDump)
-	Read(r, ipRouteLookup)
-	Read(r, ipRouteLookupV2)
-	Read(r, ipRouteV2Dump)
+	// IPRouteLookup finds a route, exactly or by longest match.
+	Read(r, func(c *Call, req *ip.IPRouteLookup) {
+		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
+		c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: ip.IPRoute{
+			TableID: route.TableID, StatsIndex: route.StatsIndex, Prefix: route.Prefix, NPaths: route.NPaths, Paths: route.Paths,
+		}})
+	})
+	// IPRouteLookupV2 is IPRouteLookup with the source of the route in the reply.
+	Read(r, func(c *Call, req *ip.IPRouteLookupV2) {
+		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
+		c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
+	})
+	// IPRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
+	// wins.
+	Read(r, func(c *Call, req *ip.IPRouteV2Dump) {
+		c.eachRoute(req.Table, vnet.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
+	})
 	Read(r, ipUnnumberedDump)
 	write(r, ipTableAddDel)
-	write(r, ipRouteAddDel)
+	// IPRouteAddDel changes a route of the source API.
+	write(r, func(c *Call, req *ip.IPRouteAddDel) {
+		stats, retval := c.changeRoute(req.Route, vnet.SourceAPI, req.IsAdd, req.IsMultipath)
+		c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
+	})
 	write(r, ipRouteAddDelV2)
 }
 
@@ -72,12 +90,6 @@ func ipTableAddDel(c *Call, req *ip.IPTableAddDel) {
 	fam := FamilyBit(req.Table.IsIP6)
 	c.Tables[fam][c.FindOrCreateFIB(fam, req.Table.TableID)].Name = req.Table.Name
 	c.Reply(&ip.IPTableAddDelReply{})
-}
-
-// ipRouteAddDel changes a route of the source API.
-func ipRouteAddDel(c *Call, req *ip.IPRouteAddDel) {
-	stats, retval := c.changeRoute(req.Route, vnet.SourceAPI, req.IsAdd, req.IsMultipath)
-	c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
 }
 
 // ipRouteAddDelV2 changes a route of any source; 0 is the source API.
@@ -233,11 +245,6 @@ func (c *Call) encodeRoute(fam int, t *vnet.Table, e *vnet.Entry) ip.IPRouteV2 {
 	return route
 }
 
-// withoutSource is the older form of a route on the wire.
-func withoutSource(r ip.IPRouteV2) ip.IPRoute {
-	return ip.IPRoute{TableID: r.TableID, StatsIndex: r.StatsIndex, Prefix: r.Prefix, NPaths: r.NPaths, Paths: r.Paths}
-}
-
 // findRoute looks up a prefix, exactly or by longest match.
 func (c *Call) findRoute(tableID uint32, p ip_types.Prefix, exact bool) (ip.IPRouteV2, int32) {
 	fam := FamilyBit(p.Address.Af == ip_types.ADDRESS_IP6)
@@ -260,24 +267,6 @@ func (c *Call) findRoute(tableID uint32, p ip_types.Prefix, exact bool) (ip.IPRo
 	return c.encodeRoute(fam, t, e), vnet.RetOK
 }
 
-// ipRouteLookup finds a route, exactly or by longest match.
-func ipRouteLookup(c *Call, req *ip.IPRouteLookup) {
-	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
-	c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: withoutSource(route)})
-}
-
-// ipRouteLookupV2 is ipRouteLookup with the source of the route in the reply.
-func ipRouteLookupV2(c *Call, req *ip.IPRouteLookupV2) {
-	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
-	c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
-}
-
-// ipRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
-// wins.
-func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
-	c.eachRoute(req.Table, vnet.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
-}
-
 // eachRoute visits the routes of a table; unless source is 0, only routes of this source that no
 // better one hides.
 func (c *Call) eachRoute(table ip.IPTable, source vnet.Source, each func(ip.IPRouteV2)) {
@@ -296,22 +285,18 @@ func (c *Call) eachRoute(table ip.IPTable, source vnet.Source, each func(ip.IPRo
 
 // registerFIB registers the messages of the FIB API.
 func registerFIB(r Registry) {
-	Read(r, fibSourceDump)
-	write(r, fibSourceAdd)
-}
-
-// fibSourceAdd registers a source, also under a name that is taken: a client has to look for its
-// own sources before it adds them.
-func fibSourceAdd(c *Call, req *fibapi.FibSourceAdd) {
-	id := c.Sources.Add(req.Src.Name, req.Src.Priority)
-	c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})
-}
-
-// fibSourceDump lists all sources with the priority under which they were registered.
-func fibSourceDump(c *Call, _ *fibapi.FibSourceDump) {
-	for _, s := range c.Sources.All {
-		c.Reply(&fibapi.FibSourceDetails{Src: fibapi.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
-	}
+	// FibSourceDump lists all sources with the priority under which they were registered.
+	Read(r, func(c *Call, _ *fibapi.FibSourceDump) {
+		for _, s := range c.Sources.All {
+			c.Reply(&fibapi.FibSourceDetails{Src: fibapi.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
+		}
+	})
+	// FibSourceAdd registers a source, also under a name that is taken: a client has to look for its
+	// own sources before it adds them.
+	write(r, func(c *Call, req *fibapi.FibSourceAdd) {
+		id := c.Sources.Add(req.Src.Name, req.Src.Priority)
+		c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})
+	})
 }
 
 // registerNeighbor registers the messages of the ip_neighbor API.

@@ -40,7 +40,7 @@ func New(clock func() time.Time, workers, heap int) *Model {
 	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, NATWorkers: 1<<workers - 1, Subscribers: make(map[uint32]uint32)}
 	m.heap = mainHeap{size: cmp.Or(heap, heapSize), used: heapBase}
 	m.NAT = nat.NewPlugin(m.Network)
-	m.ACLs = newACLPlugin()
+	m.ACLs = &aclPlugin{lists: make(map[uint32]*aclLists)}
 	m.CNAT = cnat.NewPlugin(m.Network)
 	m.routers = map[routerKey]*router{}
 	m.Watch(m.NAT)

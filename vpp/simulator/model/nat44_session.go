@@ -13,7 +13,10 @@ import (
 // registerNAT44Session registers the messages about sessions and their users.
 func registerNAT44Session(r Registry) {
 	Read(r, natUserDump)
-	Read(r, natUserSessionV3Dump)
+	// Nat44UserSessionV3Dump lists the sessions of an inside address.
+	Read(r, func(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
+		c.NAT.EachSession(netip.AddrFrom4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
+	})
 	write(r, natDelSession)
 }
 
@@ -78,11 +81,6 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 		d.Protocol, d.InsidePort, d.OutsidePort = 0, uint16(s.Proto)<<8, uint16(s.Proto)<<8
 	}
 	return d
-}
-
-// natUserSessionV3Dump lists the sessions of an inside address.
-func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
-	c.NAT.EachSession(netip.AddrFrom4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
 }
 
 // natDelSession ends the session with exactly this flow; the flags are not looked at.

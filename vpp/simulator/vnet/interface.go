@@ -172,7 +172,8 @@ func (m *Network) connect(i *Interface, p netip.Prefix, up bool) {
 	defer m.readjoin(i)
 	if !up {
 		table.Remove(host, SourceInterface)
-		if p != host && !shared(i, p) {
+		shared := slices.ContainsFunc(i.Addrs, func(q netip.Prefix) bool { return q != p && q.Masked() == p.Masked() })
+		if p != host && !shared {
 			table.Remove(p, SourceInterface)
 			for _, edge := range subnetEdges(p) {
 				table.Remove(edge, SourceInterface)
@@ -187,13 +188,6 @@ func (m *Network) connect(i *Interface, p netip.Prefix, up bool) {
 		}
 	}
 	table.Set(host, SourceInterface, []Path{local})
-}
-
-// shared reports whether another address of the interface lies in the subnet of p.
-func shared(i *Interface, p netip.Prefix) bool {
-	return slices.ContainsFunc(i.Addrs, func(q netip.Prefix) bool {
-		return q != p && q.Masked() == p.Masked()
-	})
 }
 
 // subnetEdges returns the first and last address of an ip4 subnet with more than two addresses: VPP
