@@ -65,7 +65,7 @@ func New(services int) *Troupe {
 		details: map[string]*api.ServiceDetail{},
 		ready:   api.Readiness{Ready: true, Since: Began, Parts: []api.Part{{Name: "nat44", OK: true, Epoch: 1}, {Name: "watch", OK: true}}},
 	}
-	t.Dumped = t.dump
+	t.Dumped = api.NewDumped(t.dump)
 	for _, a := range []api.Actor{
 		{Path: "agent"},
 		{Path: "agent/dataplane", Strategy: "rest-for-one", Budget: 10, BudgetLeft: 9},

@@ -106,7 +106,9 @@ type archived struct {
 }
 
 // newArchived returns the backend of a node in an archive.
-func newArchived(n *api.Dump) archived { return archived{Dumped: func() *api.Dump { return n }} }
+func newArchived(n *api.Dump) archived {
+	return archived{Dumped: api.NewDumped(func() *api.Dump { return n })}
+}
 
 // archiveServer listens and answers in the place of the agent of a node.
 func archiveServer(n *api.Dump) (*server.Server, error) {
