@@ -78,8 +78,8 @@ func listed[T any](d *Dump, part string, list []T) ([]T, error) {
 	return slices.Clone(list), nil
 }
 
-func (dumped) Live() error            { return nil }
-func (d dumped) Readiness() Readiness { return d().Readiness }
+func (dumped) Live() error                                   { return nil }
+func (d dumped) Readiness() Readiness                        { return d().Readiness }
 func (d dumped) Status(context.Context) (*NodeStatus, error) { return have[NodeStatus](d()) }
 
 func (d dumped) Interfaces(context.Context) (*Interfaces, error) { return have[Interfaces](d()) }
