@@ -139,21 +139,17 @@ func askActor(ctx context.Context, c *cli.Client, name string) (*actorDetail, er
 
 // actorTable prints one actor.
 func actorTable(c *cli.Columns, d *actorDetail) {
-	c.Row("Actor:", d.Path)
-	c.Row("Kind:", d.Kind)
-	c.Row("State:", d.State)
-	c.Row("Incarnation:", fmt.Sprintf("%d, started %s, %d restarts, %d failures", d.Incarnation, api.Ago(d.Since), d.Restarts, d.Failures))
+	c.Details("Actor:", d.Path, "Kind:", d.Kind, "State:", d.State,
+		"Incarnation:", fmt.Sprintf("%d, started %s, %d restarts, %d failures", d.Incarnation, api.Ago(d.Since), d.Restarts, d.Failures))
 	if d.Strategy != "" {
 		c.Row("Supervises:", d.Strategy+", "+budget(&d.Actor))
 	}
-	c.Row("Messages:", fmt.Sprintf("%d received, %d coalesced, %d discarded, the last %s", d.Received, d.Coalesced, d.Discarded, d.LastMessage))
-	c.Row("Busy:", api.Elapsed(d.BusySeconds))
+	c.Details("Messages:", fmt.Sprintf("%d received, %d coalesced, %d discarded, the last %s", d.Received, d.Coalesced, d.Discarded, d.LastMessage),
+		"Busy:", api.Elapsed(d.BusySeconds))
 	if d.Handling != "" {
 		c.Row("Handles:", fmt.Sprintf("%s for %s", d.Handling, api.Elapsed(d.HandlingSeconds)))
 	}
-	if d.NotKnown != "" {
-		c.Row("State unknown:", d.NotKnown)
-	}
+	c.Details("State unknown:", d.NotKnown)
 	c.Table(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, api.Elapsed(d.OldestSeconds), d.MostPending), d.Mailbox.Messages)
 	c.Table("Failures, the newest first", d.Failed)
 	trafficTable(c, d.Traffic)

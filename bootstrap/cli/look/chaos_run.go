@@ -135,21 +135,13 @@ func drillBy(ctx context.Context, c *cli.Client, plan *live.Plan, to cli.Streams
 // runTable prints a drill with the verdict on each invariant.
 func runTable(c *cli.Columns, r *live.RunStatus) {
 	c.Row("Run:", strings.TrimSpace(fmt.Sprint(r.ID, " ", r.Name)))
-	c.Row("State:", r.State)
-	if r.Reason != "" {
-		c.Row("Reason:", r.Reason)
-	}
-	c.Row("Started by:", r.Who)
-	c.Row("Seed:", r.Seed)
-	c.Row("Began:", api.Clock(r.Began))
+	c.Details("State:", r.State, "Reason:", r.Reason, "Started by:", r.Who, "Seed:", r.Seed, "Began:", api.Clock(r.Began))
 	if r.Ended.IsZero() {
 		c.Row("Faults end:", api.Clock(r.Until))
 	} else {
-		c.Row("Took:", r.Ended.Sub(r.Began).Round(time.Millisecond))
-		c.Row("Well again after:", r.Converged)
+		c.Details("Took:", r.Ended.Sub(r.Began).Round(time.Millisecond), "Well again after:", r.Converged)
 	}
-	c.Row("Faults:", fmt.Sprintf("%d, %d skipped", r.Faults, r.Skipped))
-	c.Row("VPP:", fmt.Sprintf("%d writes, %d row reads", r.VPPWrites, r.VPPReads))
+	c.Details("Faults:", fmt.Sprintf("%d, %d skipped", r.Faults, r.Skipped), "VPP:", fmt.Sprintf("%d writes, %d row reads", r.VPPWrites, r.VPPReads))
 	c.Table("Invariants", r.Invariants)
 }
 

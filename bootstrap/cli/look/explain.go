@@ -215,17 +215,13 @@ func why(s *api.ServiceDetail, f *api.Frontend) []string {
 
 // explanationTable prints an explanation.
 func explanationTable(c *cli.Columns, e *explanation) {
-	c.Row("Service:", e.Service)
-	c.Row("Served:", fmt.Sprintf("%s: %s", e.Served, e.Served.Why()))
-	c.Row("State:", e.State)
+	c.Details("Service:", e.Service, "Served:", fmt.Sprintf("%s: %s", e.Served, e.Served.Why()), "State:", e.State)
 	for _, reason := range e.Because {
 		c.Row("Because:", reason)
 	}
 	if e.Actor != nil {
-		c.Row("Actor:", fmt.Sprintf("%s, %s, incarnation %d, %d messages pending", e.Actor.Path, e.Actor.State, e.Actor.Incarnation, e.Actor.Pending))
-		if e.Actor.LastFailure != "" {
-			c.Row("Last failure:", e.Actor.LastFailure)
-		}
+		c.Details("Actor:", fmt.Sprintf("%s, %s, incarnation %d, %d messages pending", e.Actor.Path, e.Actor.State, e.Actor.Incarnation, e.Actor.Pending),
+			"Last failure:", e.Actor.LastFailure)
 	}
 	e.table(c)
 	c.Table("Frontends", e.Frontends)
@@ -319,9 +315,7 @@ func (p *explainedPacket) compare(r reading) {
 
 // packetTable prints what happens to a packet.
 func packetTable(c *cli.Columns, p *explainedPacket) {
-	c.Row("Packet:", p.Source+" -> "+p.Destination)
-	c.Row("Client:", p.Class)
-	c.Row("Action:", p.Action)
+	c.Details("Packet:", p.Source+" -> "+p.Destination, "Client:", p.Class, "Action:", p.Action)
 	if f := p.Frontend; f != nil {
 		port := ""
 		if f.Port != "" {

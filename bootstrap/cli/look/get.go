@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -213,16 +214,8 @@ func ServicePath(arg string) (string, error) {
 // serviceTable prints a service. Desired rows and rows in VPP are separate tables, because they
 // differ while a change is pending.
 func serviceTable(c *cli.Columns, s *api.ServiceDetail) {
-	c.Row("Service:", s.Key)
-	c.Row("Served:", fmt.Sprintf("%s: %s", s.Served, s.Served.Why()))
-	c.Row("State:", s.State)
-	c.Row("Changed:", api.Ago(s.Changed))
-	if s.NotServed != "" {
-		c.Row("Not served:", s.NotServed)
-	}
-	if s.Error != "" {
-		c.Row("Error:", s.Error)
-	}
+	c.Details("Service:", s.Key, "Served:", fmt.Sprintf("%s: %s", s.Served, s.Served.Why()), "State:", s.State, "Changed:", cmp.Or(api.Ago(s.Changed), "-"),
+		"Not served:", s.NotServed, "Error:", s.Error)
 	c.Section("Wanted")
 	c.Table("", s.Wanted)
 	c.Table("Health checks", s.HealthChecks)
