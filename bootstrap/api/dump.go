@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -37,16 +38,27 @@ type Dump struct {
 	Errors []string `json:"errors"`
 }
 
-// Dumped gives the answers of an agent from its present Dump. It is a Prober and a Reader.
-type Dumped func() *Dump
+// Dumped gives the answers of an agent from its present Dump.
+type Dumped interface {
+	Prober
+	Reader
+}
 
-// have returns a part of the dump, or the reason why it is missing.
-func have[T any](d *Dump, part string, value *T) (*T, error) {
-	if value == nil {
-		return nil, d.missing(part)
+// NewDumped returns the answers; now is called for each of them.
+func NewDumped(now func() *Dump) Dumped { return dumped(now) }
+
+type dumped func() *Dump
+
+// have returns the part of a type, or the reason why it is missing.
+func have[T any](d *Dump) (*T, error) {
+	for field, value := range reflect.ValueOf(d).Elem().Fields() {
+		if part, is := value.Interface().(*T); is && part == nil {
+			return nil, d.missing(field.Tag.Get("json"))
+		} else if is {
+			return new(*part), nil
+		}
 	}
-	copied := *value
-	return &copied, nil
+	return nil, d.missing(reflect.TypeFor[T]().Name())
 }
 
 // missing is the error of a part that was not collected.
@@ -59,32 +71,38 @@ func (d *Dump) missing(part string) error {
 	return fmt.Errorf("%w: %s of node %s: not in the archive", ErrUnavailable, part, d.Name)
 }
 
-// Live satisfies Prober.
-func (Dumped) Live() error { return nil }
-
-// Readiness satisfies Prober.
-func (d Dumped) Readiness() Readiness { return d().Readiness }
-
-// Status satisfies Reader.
-func (d Dumped) Status(context.Context) (*NodeStatus, error) {
-	n := d()
-	return have(n, "status", n.Status)
-}
-
-// Services satisfies Reader.
-func (d Dumped) Services(context.Context) ([]Service, error) {
-	n := d()
-	if n.Services == nil {
-		return nil, n.missing("services")
+// listed returns a copy of a list, or the reason why it is missing.
+func listed[T any](d *Dump, part string, list []T) ([]T, error) {
+	if list == nil {
+		return nil, d.missing(part)
 	}
-	return slices.Clone(n.Services), nil
+	return slices.Clone(list), nil
 }
 
-// Service satisfies Reader.
-func (d Dumped) Service(_ context.Context, key string) (*ServiceDetail, error) {
+func (dumped) Live() error                                   { return nil }
+func (d dumped) Readiness() Readiness                        { return d().Readiness }
+func (d dumped) Status(context.Context) (*NodeStatus, error) { return have[NodeStatus](d()) }
+
+func (d dumped) Interfaces(context.Context) (*Interfaces, error) { return have[Interfaces](d()) }
+
+func (d dumped) Addresses(context.Context) (*Addresses, error) { return have[Addresses](d()) }
+func (d dumped) Sessions(context.Context) (*Sessions, error)   { return have[Sessions](d()) }
+
+func (d dumped) External(context.Context) (*External, error) { return have[External](d()) }
+func (d dumped) Nodes(context.Context) (*Nodes, error)       { return have[Nodes](d()) }
+func (d dumped) Resync(context.Context) (*Resync, error)     { return have[Resync](d()) }
+func (d dumped) Diff(context.Context) (*Diff, error)         { return have[Diff](d()) }
+func (d dumped) Chaos(context.Context) (*live.Status, error) { return have[live.Status](d()) }
+
+func (d dumped) Services(context.Context) ([]Service, error) {
+	n := d()
+	return listed(n, "services", n.Services)
+}
+
+func (d dumped) Service(_ context.Context, key string) (*ServiceDetail, error) {
 	n := d()
 	if detail := n.Details[key]; detail != nil {
-		return have(n, key, detail)
+		return new(*detail), nil
 	}
 	if slices.ContainsFunc(n.Services, func(s Service) bool { return s.Key == key }) {
 		return nil, fmt.Errorf("%w: the archive has only the line of service %s in the list", ErrUnavailable, key)
@@ -92,75 +110,21 @@ func (d Dumped) Service(_ context.Context, key string) (*ServiceDetail, error) {
 	return nil, fmt.Errorf("service %s: %w", key, ErrNotFound)
 }
 
-// Interfaces satisfies Reader.
-func (d Dumped) Interfaces(context.Context) (*Interfaces, error) {
+func (d dumped) Actors(context.Context) ([]Actor, error) {
 	n := d()
-	return have(n, "interfaces", n.Interfaces)
+	return listed(n, "actors", n.Actors)
 }
 
-// Addresses satisfies Reader.
-func (d Dumped) Addresses(context.Context) (*Addresses, error) {
-	n := d()
-	return have(n, "addresses", n.Addresses)
-}
-
-// Sessions satisfies Reader.
-func (d Dumped) Sessions(context.Context) (*Sessions, error) {
-	n := d()
-	return have(n, "sessions", n.Sessions)
-}
-
-// External satisfies Reader.
-func (d Dumped) External(context.Context) (*External, error) {
-	n := d()
-	return have(n, "external", n.External)
-}
-
-// Nodes satisfies Reader.
-func (d Dumped) Nodes(context.Context) (*Nodes, error) {
-	n := d()
-	return have(n, "nodes", n.Nodes)
-}
-
-// Resync satisfies Reader.
-func (d Dumped) Resync(context.Context) (*Resync, error) {
-	n := d()
-	return have(n, "resync", n.Resync)
-}
-
-// Diff satisfies Reader.
-func (d Dumped) Diff(context.Context) (*Diff, error) {
-	n := d()
-	return have(n, "diff", n.Diff)
-}
-
-// Chaos satisfies Reader.
-func (d Dumped) Chaos(context.Context) (*live.Status, error) {
-	n := d()
-	return have(n, "chaos", n.Chaos)
-}
-
-// Actors satisfies Reader.
-func (d Dumped) Actors(context.Context) ([]Actor, error) {
-	n := d()
-	if n.Actors == nil {
-		return nil, n.missing("actors")
-	}
-	return slices.Clone(n.Actors), nil
-}
-
-// Actor satisfies Reader.
-func (d Dumped) Actor(_ context.Context, path string) (*Actor, error) {
+func (d dumped) Actor(_ context.Context, path string) (*Actor, error) {
 	n := d()
 	i, found := slices.BinarySearchFunc(n.Actors, path, func(a Actor, p string) int { return cmp.Compare(a.Path, p) })
 	if !found {
 		return nil, fmt.Errorf("actor %s: %w", path, ErrNotFound)
 	}
-	return have(n, path, &n.Actors[i])
+	return new(n.Actors[i]), nil
 }
 
-// Events satisfies Reader.
-func (d Dumped) Events(_ context.Context, q EventQuery) (*EventPage, error) {
+func (d dumped) Events(_ context.Context, q EventQuery) (*EventPage, error) {
 	page := &EventPage{Items: []Event{}}
 	for _, e := range d().Events {
 		switch {
@@ -179,27 +143,16 @@ func (d Dumped) Events(_ context.Context, q EventQuery) (*EventPage, error) {
 // errRedacted is the answer for data that an archive leaves out.
 var errRedacted = fmt.Errorf("%w: an archive has no states and messages of actors", ErrUnavailable)
 
-// Mailbox satisfies Reader.
-func (Dumped) Mailbox(context.Context, string) (*Mailbox, error) { return nil, errRedacted }
+func (dumped) Mailbox(context.Context, string) (*Mailbox, error)      { return nil, errRedacted }
+func (dumped) State(context.Context, string) (json.RawMessage, error) { return nil, errRedacted }
+func (dumped) Failures(context.Context, string) ([]Failure, error)    { return nil, errRedacted }
+func (dumped) Traffic(context.Context, string) (*Traffic, error)      { return nil, errRedacted }
+func (dumped) DeadLetters(context.Context) (*DeadLetters, error)      { return nil, errRedacted }
 
-// State satisfies Reader.
-func (Dumped) State(context.Context, string) (json.RawMessage, error) { return nil, errRedacted }
-
-// Failures satisfies Reader.
-func (Dumped) Failures(context.Context, string) ([]Failure, error) { return nil, errRedacted }
-
-// Traffic satisfies Reader.
-func (Dumped) Traffic(context.Context, string) (*Traffic, error) { return nil, errRedacted }
-
-// DeadLetters satisfies Reader.
-func (Dumped) DeadLetters(context.Context) (*DeadLetters, error) { return nil, errRedacted }
-
-// ServiceSessions satisfies Reader.
-func (Dumped) ServiceSessions(context.Context, string) (*ServiceSessions, error) {
+func (dumped) ServiceSessions(context.Context, string) (*ServiceSessions, error) {
 	return nil, fmt.Errorf("%w: an archive has no sessions", ErrUnavailable)
 }
 
-// Packet satisfies Reader.
-func (Dumped) Packet(context.Context, string, string) (*Packet, error) {
+func (dumped) Packet(context.Context, string, string) (*Packet, error) {
 	return nil, fmt.Errorf("%w: an archive does not explain packets: see the frontends of the service", ErrUnavailable)
 }

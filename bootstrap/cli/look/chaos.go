@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,21 +157,13 @@ func chaosStatus(ctx context.Context, c *cli.Client, pause time.Duration) (*live
 
 // recordTable prints one fault with its outcome.
 func recordTable(c *cli.Columns, r *live.Record) {
-	c.Row("ID:", r.ID)
-	c.Row("Actor:", r.Actor)
-	c.Row("Fault:", r.What)
-	c.Row("Injected by:", r.Who)
-	c.Row("State:", r.State)
-	c.Row("Began:", api.Clock(r.Began))
+	c.Details("ID:", r.ID, "Actor:", cmp.Or(r.Actor, "-"), "Fault:", r.What, "Injected by:", r.Who, "State:", r.State, "Began:", api.Clock(r.Began))
 	if r.Ended.IsZero() {
 		c.Row("Ends:", api.Clock(r.Until)+", or with: troupe chaos stop")
 	} else {
 		c.Row("Ended:", api.Clock(r.Ended)+" ("+r.EndedBy+")")
 	}
-	c.Row("Struck:", r.Struck)
-	if r.Outcome != "" {
-		c.Row("Outcome:", r.Outcome)
-	}
+	c.Details("Struck:", r.Struck, "Outcome:", r.Outcome)
 }
 
 // newChaosStopCommand returns `troupe chaos stop`, the emergency stop: it needs no argument and
