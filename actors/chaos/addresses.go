@@ -7,9 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"go.fd.io/govpp/api"
-	wire "go.fd.io/govpp/binapi/vrrp"
-
 	"github.com/troupe-vpp/troupe/actors/render/addresses"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/owned"
@@ -36,12 +33,7 @@ func addressPool() *messages.AddressPool {
 // which may stop one only if this node should not own its address.
 func (w *world) announce() {
 	w.deps.Addresses = &addresses.Config{Interval: 500 * time.Millisecond, Made: func(owned.Object) bool { return true }}
-	w.vpp.Veto = func(req api.Message) error {
-		if m, is := req.(*wire.VrrpVrStartStop); is && m.IsStart == 0 {
-			w.stopped(balancerIP(int(m.VrID) - 1))
-		}
-		return nil
-	}
+	w.vpp.OnStop(func(k vrrp.Key) { w.stopped(balancerIP(int(k.ID) - 1)) })
 }
 
 // owns reports whether this node may own a load-balancer address: Services have it, and each of

@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render/addresses"
@@ -53,4 +55,25 @@ func (b backend) ChangeAddresses(ctx context.Context, request api.AddressesReque
 	}
 	_, err := ask[*addresses.Left](ctx, b.agent.system, address.Renderer(addresses.Name), &addresses.Leave{Back: !request.Leave})
 	return err
+}
+
+// answering says in words which node gets packets from outside to a load-balancer address; none = it
+// is no address of a pool.
+func (b backend) answering(ctx context.Context, addr netip.Addr) []string {
+	all, err := b.Addresses(ctx)
+	if err != nil {
+		return nil
+	}
+	i := slices.IndexFunc(all.Items, func(a api.Address) bool { return a.Address == addr.String() })
+	if i < 0 {
+		return nil
+	}
+	switch a := &all.Items[i]; {
+	case a.State == api.Owner:
+		return []string{"VPP of this node answers ARP or ND for it, since " + api.Clock(a.Since)}
+	case a.Why != "":
+		return []string{"VPP of this node does not answer ARP or ND for it: " + a.Why}
+	default:
+		return []string{"VPP of another node answers ARP or ND for it; this node has priority " + fmt.Sprint(a.Priority)}
+	}
 }

@@ -42,6 +42,9 @@ func (b backend) Packet(ctx context.Context, source, destination string) (*api.P
 	w.faults = b.faults(page)
 	out := explainPacket(p, w)
 	out.Read = page.Read
+	if out.Class == service.ClassRemote || out.Class == api.ClassUnknown {
+		out.Because = append(b.answering(ctx, p.Destination.Addr()), out.Because...)
+	}
 	return out, nil
 }
 

@@ -17,10 +17,12 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
+	binapi "go.fd.io/govpp/binapi/vrrp"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/vrrp"
 )
 
 // Row is a load-balancing row as VPP's dump returns it, whatever client added it.
@@ -158,4 +160,14 @@ func (r Reader) Dump(_ context.Context, request api.Message, each func(api.Messa
 		}
 	}
 	return nil
+}
+
+// OnStop calls stopped before VPP stops a virtual router. It takes the place of Veto.
+func (d *Stream) OnStop(stopped func(vrrp.Key)) {
+	d.Veto = func(req api.Message) error {
+		if m, is := req.(*binapi.VrrpVrStartStop); is && m.IsStart == 0 {
+			stopped(vrrp.Key{Interface: uint32(m.SwIfIndex), ID: m.VrID, IPv6: m.IsIPv6 != 0})
+		}
+		return nil
+	}
 }

@@ -153,4 +153,3 @@ func (a *adapter) why(k vrrp.Key, attached bool) string {
 	}
 	return cmp.Or(a.taken(k), "")
 }
-
