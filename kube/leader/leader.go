@@ -41,7 +41,7 @@ type Elector struct {
 }
 
 // New returns an elector for the Lease of this name. Each process needs another identity, and all
-// have the same duration, at least a second.
+// have the same duration, whole seconds.
 func New(leases apiserver.Objects[*coordinationv1.Lease], name, identity string, duration time.Duration, log *slog.Logger) *Elector {
 	return &Elector{leases: leases, name: name, identity: identity, duration: duration, log: log.With("lease", name)}
 }
