@@ -207,8 +207,11 @@ func (p *planner) service(key string, s *corev1.Service, has []netip.Addr) addre
 	out := addresses.Service{
 		Key: key, Created: s.CreationTimestamp.Unix(), Labels: s.Labels, Has: has,
 		IPv4: slices.Contains(s.Spec.IPFamilies, corev1.IPv4Protocol), IPv6: slices.Contains(s.Spec.IPFamilies, corev1.IPv6Protocol),
-		Pool: s.Annotations[addresses.PoolAnnotation], Share: s.Annotations[addresses.SharingAnnotation],
+		Pool: s.Annotations[addresses.PoolAnnotation],
 		Local: s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
+	}
+	if share := s.Annotations[addresses.SharingAnnotation]; share != "" {
+		out.Share = s.Namespace + "/" + share // no other tenant gets ports of the address
 	}
 	for _, port := range s.Spec.Ports {
 		out.Ports = append(out.Ports, addresses.Port{Protocol: string(cmp.Or(port.Protocol, corev1.ProtocolTCP)), Port: uint16(port.Port)}) //nolint:gosec // the API server has checked it
