@@ -22,7 +22,7 @@ func TestImageHasOnlyTheAgent(t *testing.T) {
 	}
 	forbidden := []string{
 		"go.etcd.io/etcd/server/", "go.etcd.io/bbolt", "go.etcd.io/raft/", "golang.org/x/net/trace", "k8s.io/client-go/kubernetes", "k8s.io/client-go/testing",
-		module + "/bootstrap/demo", module + "/deploy/", module + "/vpp/simulator", module + "/vpp/virtual", module + "/actors/actorstest",
+		module + "/bootstrap/cli/simulated", module + "/deploy/", module + "/vpp/simulator", module + "/vpp/virtual", module + "/actors/actorstest",
 	}
 	for _, p := range packages {
 		if slices.ContainsFunc(forbidden, func(f string) bool { return strings.HasPrefix(p, f) }) || p == module+"/actors/chaos" {

@@ -2,19 +2,16 @@
 // and the order in which components start and stop. Domain logic is in kube, vpp, cluster and
 // actors.
 //
-//	bootstrap/cli         the commands, and their common parts
+//	bootstrap/cli         the commands, their common parts, the HTTP client, the demo
 //	bootstrap/agent       one running agent: wiring, start, stop, answers
 //	bootstrap/connector   one running connector
 //	bootstrap/addresses   one running allocator of addresses
-//	bootstrap/demo        an agent with a simulated VPP and an embedded etcd, which verifies itself
 //	bootstrap/config      the configuration file and its flags
 //	bootstrap/plan        the dry run: objects -> frontends and rows of a node
 //	bootstrap/api         the contract of the HTTP API: types, errors, Backend
 //	bootstrap/api/server  the HTTP server of a Backend, its answers about actors
-//	bootstrap/client      the HTTP client of the commands
 //	bootstrap/page        the web page
-//	bootstrap/metrics     the Prometheus metrics
-//	bootstrap/otlp        traces of changes for an OpenTelemetry collector
+//	bootstrap/metrics     the Prometheus metrics, and traces for an OpenTelemetry collector
 //	bootstrap/hostroute   routes of the host to VPP
 //	bootstrap/sigkill     tests only: the agent as a process, killed at random times
 //	bootstrap/greedy      a benchmark only: a tenant with very many frontends

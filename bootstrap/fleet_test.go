@@ -15,8 +15,8 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // apiServer is an API server that lists the pods of agents and forwards their ports.
@@ -46,7 +46,7 @@ func newAPIServer(t *testing.T) *apiServer {
 		_ = json.NewEncoder(w).Encode(list)
 	})
 	mux.HandleFunc("POST "+pods+"/{pod}/portforward", func(w http.ResponseWriter, r *http.Request) {
-		apiservertest.Forward(w, r, s.agents[r.PathValue("pod")])
+		kubetest.Forward(w, r, s.agents[r.PathValue("pod")])
 	})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"gitVersion":%q}`, s.version) })
 	for path, kind := range map[string]string{
@@ -130,7 +130,7 @@ func newFleetOf(t *testing.T) *apiServer {
 func TestPageOfAllNodes(t *testing.T) {
 	s := newFleetOf(t)
 	address := serving(t, `all nodes: http://(\S+)/`, "status", "--all-nodes", "--serve", "127.0.0.1:0", "--kubeconfig", s.kubeconfig)
-	text, status, err := client.New(address).Text(t.Context(), "")
+	text, status, err := cli.NewClient(address).Text(t.Context(), "")
 	if err != nil || status != http.StatusOK {
 		t.Fatal(status, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // lookAt runs a command against an agent, over TCP.
@@ -22,7 +22,7 @@ func TestLookTables(t *testing.T) {
 	backend := apitest.New(2)
 	backend.Hooks.Uplink = "uplink0"
 	a := apitest.Start(t, backend, nil)
-	control := client.NewControl(a.Socket)
+	control := cli.NewControl(a.Socket)
 	if err := control.Post(t.Context(), "actors/agent/dataplane/nat44:kill", nil); err != nil {
 		t.Fatal(err)
 	}

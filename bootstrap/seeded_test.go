@@ -33,7 +33,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	troupeapi "github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
@@ -49,7 +49,7 @@ func shows(fault string, from http.Handler, document, text string) error {
 		if time.Since(began) > patience {
 			return fmt.Errorf("%s of %s does not say %q:\n%s", document, fault, text, seen)
 		}
-		body, _, err := client.New(server.Listener.Addr().String()).Text(context.Background(), strings.TrimPrefix(document, "/"))
+		body, _, err := cli.NewClient(server.Listener.Addr().String()).Text(context.Background(), strings.TrimPrefix(document, "/"))
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // TestSysdumpIsOpenedByLook: the commands print of the archive what they print of the agents.
@@ -62,7 +61,7 @@ func TestLookServesThePage(t *testing.T) {
 	}
 	address := serving(t, `n2 +http://(\S+)/`, "look", file)
 	for path, want := range map[string]string{"": "read from VPP: EOF", "services": "shop/service-001", "nodes": "shop-b"} {
-		text, status, err := client.New(address).Text(t.Context(), path)
+		text, status, err := cli.NewClient(address).Text(t.Context(), path)
 		if err != nil || status != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("/%s: %d %v: %s", path, status, err, text)
 		}

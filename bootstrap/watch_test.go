@@ -10,7 +10,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // waiter is an output that a test can wait for.
@@ -68,7 +67,7 @@ func TestWatch(t *testing.T) {
 	out, errs := newWaiter(), newWaiter()
 	stop := launched(t, out, errs, "get", "resync", "--watch=1ms", "--address", a.Address)
 	out.until(t, "nat44", 1)
-	if err := client.NewControl(a.Socket).Post(t.Context(), "resync", api.ResyncRequest{}); err != nil {
+	if err := cli.NewControl(a.Socket).Post(t.Context(), "resync", api.ResyncRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	out.until(t, "nat44", 2)

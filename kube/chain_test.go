@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
+	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/mirror"
 	"github.com/troupe-vpp/troupe/messages"
@@ -47,7 +47,7 @@ func (s *storeSource) answer(sink kube.Sink) {
 func TestChain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := &storeSource{store: kube.NewStore("n1")}
-		files := durabletest.New()
+		files := durable.NewMemory()
 		chain := kube.NewRelay(mirror.New(source, mirror.NewStore("d", files), mirror.Config{Node: "n1"}, slog.New(slog.DiscardHandler)), nil, time.Now)
 		listener := kubetest.NewMirror()
 		chain.Listen(listener)

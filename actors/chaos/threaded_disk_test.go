@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/troupe-vpp/troupe/kube/durable"
-	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 )
 
 // brittle is the disk of a world with threads. While it is broken, reads and writes of files fail.
@@ -16,7 +15,7 @@ type brittle struct {
 // ReadFile satisfies durable.FS.
 func (b *brittle) ReadFile(name string) ([]byte, error) {
 	if b.broken.Load() {
-		return nil, durabletest.ErrIO
+		return nil, durable.ErrIO
 	}
 	return b.FS.ReadFile(name)
 }
@@ -24,7 +23,7 @@ func (b *brittle) ReadFile(name string) ([]byte, error) {
 // Create satisfies durable.FS.
 func (b *brittle) Create(dir, prefix, suffix string) (durable.File, error) {
 	if b.broken.Load() {
-		return nil, durabletest.ErrIO
+		return nil, durable.ErrIO
 	}
 	return b.FS.Create(dir, prefix, suffix)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/render/addresses"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -29,6 +30,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
 // ErrFatal means that actors failed more often than the root tolerates. Only a new process helps.
@@ -55,6 +57,7 @@ type Agent struct {
 	nodes       *nodeSync     // nil without a node store
 	cni         *simulatedCNI // nil with a real VPP
 	vpp         link.Caller
+	made        func(owned.Object) bool // whether the agent has made an object of VPP
 	events      events.Recorder
 	health      *healthcheck.Servers
 	outside     *outsideSources // nil without NAT44
@@ -181,6 +184,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		},
 	}
 	readStatistics(stats, deps)
+	deps.Addresses = a.announcing()
 	a.vpp = deps.Link
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
 	if dir := a.cfg.DataDir; dir != "" {
@@ -211,9 +215,13 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 func (a *Agent) newLink(socket string, hints chan<- struct{}) link.Runner {
 	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
 	cfg.OnEvent = func() { hint(hints) }
+	if a.cfg.Addresses.Enabled {
+		cfg.OnElection = func() { a.system.Send(a.system.PID(address.Renderer(addresses.Name)), &addresses.Elected{}) }
+	}
 	l := link.New(cfg, a.log.With("part", "link"))
 	a.onClose("connection to VPP", closeWith(l))
 	recorded := a.recorded(l)
+	a.made = recorded.Record.Has
 	if a.cfg.CleanupOnExit {
 		a.onClose("rows and routes in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, recorded) })
 	}
@@ -255,4 +263,73 @@ func (a *Agent) Metrics() http.Handler { return http.HandlerFunc(a.scrape) }
 // closeWith adapts an io.Closer. It ignores the deadline.
 func closeWith(c io.Closer) func(context.Context) error {
 	return func(context.Context) error { return c.Close() }
+}
+
+// stopTimeout bounds each step of the shutdown.
+const stopTimeout = 5 * time.Second
+
+// closer stops one component.
+type closer struct {
+	name string
+	stop func(context.Context) error
+}
+
+// onClose registers a component with Close, which stops it before the components registered
+// earlier.
+func (a *Agent) onClose(name string, stop func(context.Context) error) {
+	a.closers = append(a.closers, closer{name, stop})
+}
+
+// Close stops all components in reverse order. It works in every state and always returns, because
+// every step has a deadline; a second call does nothing.
+func (a *Agent) Close() error {
+	var errs []error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		if err := a.closers[i].stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", a.closers[i].name, err))
+		}
+		cancel()
+	}
+	a.closers = nil
+	return errors.Join(errs...)
+}
+
+// startOutside starts the writer of Kubernetes Events, which go to the log without an API server,
+// and the servers of health-check node ports. They are not actors, so that they keep their state
+// when actors restart.
+func (a *Agent) startOutside(client *apiserver.Client) {
+	if client == nil {
+		a.events = events.NewLog(a.log.With("part", "events"))
+	} else {
+		writer := events.New(client, events.Config{NodeName: a.cfg.NodeName}, a.log.With("part", "events"))
+		a.own("events", writer.Run)
+		a.events = writer
+	}
+	a.events.Record(events.Started(a.cfg.NodeName))
+	a.health = healthcheck.New(healthcheck.Config{
+		Healthy: a.keepsUp.Healthy, Log: a.log.With("part", "healthcheck"), OnLimit: a.refusals.tooManyConnections(listenerHealthPort),
+		OnProblem: func(p healthcheck.Problem) {
+			if p.Err != nil || !p.Withdrawn {
+				a.events.Record(events.HealthCheck(events.ServiceObject(p.Service, p.UID), a.cfg.NodeName, p.Port, p.Err))
+			}
+		},
+	})
+	a.own("health-check servers", a.health.Run)
+}
+
+// own runs a component in a goroutine; Close ends it and waits for it.
+func (a *Agent) own(name string, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	a.onClose(name, func(deadline context.Context) error {
+		cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-deadline.Done():
+			return fmt.Errorf("still running: %w", deadline.Err())
+		}
+	})
 }

@@ -20,16 +20,16 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // kubernetes is an API server with one node; it counts what it is asked to write about events.
 type kubernetes struct {
 	*testing.T
-	*apiservertest.Clientset
+	*kubetest.Clientset
 	mu sync.Mutex
 	// creations and patches of events by the object they are about, "kind/name"
 	writes map[string]int
@@ -37,7 +37,7 @@ type kubernetes struct {
 
 func newKubernetes(t *testing.T) *kubernetes {
 	t.Helper()
-	k := &kubernetes{T: t, Clientset: apiservertest.NewClientset(), writes: map[string]int{}}
+	k := &kubernetes{T: t, Clientset: kubetest.NewClientset(), writes: map[string]int{}}
 	k.PrependReactor("*", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		handled, object, err := clienttesting.ObjectReaction(k.Tracker)(action)
 		if e, ok := object.(*eventsv1.Event); ok && err == nil && slices.Contains([]string{"create", "patch"}, action.GetVerb()) {

@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
@@ -40,7 +40,7 @@ func TestExternalFromEverywhere(t *testing.T) {
 	a := run(t, cfg)
 	ready(t, a)
 	settled(t, a)
-	control := client.NewControl(cfg.API.ControlSocket)
+	control := cli.NewControl(cfg.API.ControlSocket)
 	connected, err := a.etcd(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestExternalErrors(t *testing.T) {
 	a := run(t, cfg)
 	ready(t, a)
 	settled(t, a)
-	control := client.NewControl(cfg.API.ControlSocket)
+	control := cli.NewControl(cfg.API.ControlSocket)
 	serving := func() string { return strings.Join(probe.Rows(a.Simulator()), "\n") }
 	rows := serving()
 	taken := `{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration", "staticMappings": [
@@ -155,7 +155,7 @@ func TestExternalErrors(t *testing.T) {
 		{"name of etcd", "etcd:x", string(externalDocument("10.1.1.5:8080")), api.ErrInvalid, "expected a name"},
 	} {
 		err := control.Put(t.Context(), "external/"+tt.source, []byte(tt.document), nil)
-		var refused *client.Error
+		var refused *cli.AgentError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.want) || (tt.is == api.ErrConflict) != (refused.Status == 409) || (tt.is == api.ErrInvalid) != (refused.Status == 400) {
 			t.Errorf("%s: %+v", tt.name, err)
 		}
@@ -163,7 +163,7 @@ func TestExternalErrors(t *testing.T) {
 			t.Errorf("%s: rows are now\n%s\nand were\n%s", tt.name, now, rows)
 		}
 	}
-	if err := client.New(a.HTTPAddress()).Put(t.Context(), "external/ops", externalDocument("10.1.1.5:8080"), nil); err == nil {
+	if err := cli.NewClient(a.HTTPAddress()).Put(t.Context(), "external/ops", externalDocument("10.1.1.5:8080"), nil); err == nil {
 		t.Error("it was taken over TCP")
 	}
 	var none api.External

@@ -3,14 +3,20 @@ package agent
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/server"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
-	"github.com/troupe-vpp/troupe/bootstrap/otlp"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -36,28 +42,16 @@ func (a *Agent) listen() error {
 	if a.cfg.API.MetricsExemplars {
 		a.metrics.Exemplars()
 	}
-	var s *server.Server // the page asks the server, which has the page
-	source := page.Source(a.backend)
-	if a.cfg.API.RedactMessages {
-		source = struct {
-			api.Redacted
-			api.Prober
-		}{api.Redacted{Reader: a.backend}, a.backend}
-	}
-	pages, err := page.Handler(page.Config{
-		Source: source, Node: a.cfg.NodeName, History: &a.history, Diff: func(ctx context.Context) (*api.Diff, error) { return s.Diff(ctx) },
-		Sessions: func(ctx context.Context, key string) (*api.ServiceSessions, error) {
-			return s.ServiceSessions(ctx, key)
-		},
-	})
+	s := server.New(a.backend, server.Config{
+		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
+		Health: a.keepsUp, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
+		Redact: a.cfg.API.RedactMessages,
+	}, a.log.With("part", "http"))
+	pages, err := page.Handler(page.Config{Source: s.Public(), Node: a.cfg.NodeName, History: &a.history})
 	if err != nil {
 		return err
 	}
-	s = server.New(a.backend, server.Config{
-		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
-		Health: a.keepsUp, Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
-		Redact: a.cfg.API.RedactMessages,
-	}, a.log.With("part", "http"))
+	s.Use(pages)
 	if err := s.Listen(); err != nil {
 		return err
 	}
@@ -104,7 +98,208 @@ func (a *Agent) serveTraces() error {
 	if a.cfg.API.OTLPEndpoint == "" {
 		return nil
 	}
-	exporter := &otlp.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: a.backend.Events, Log: a.log.With("part", "traces")}
+	exporter := &metrics.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: a.backend.Events, Log: a.log.With("part", "traces")}
 	a.own("traces", exporter.Run)
 	return nil
+}
+
+// scrapeTimeout limits the query of a scrape for the services. Without an answer in time the scrape
+// shows the numbers of the last one.
+const scrapeTimeout = 100 * time.Millisecond
+
+// counted holds the numbers of services of the last scrape.
+type counted struct {
+	byState atomic.Pointer[map[string]int]
+}
+
+// states returns the number of services by state, for metrics.Sources.
+func (c *counted) states() map[string]int {
+	if known := c.byState.Load(); known != nil {
+		return maps.Clone(*known)
+	}
+	return nil
+}
+
+// scrape answers /metrics. It first updates the metrics that no component reports by itself.
+func (a *Agent) scrape(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
+	a.count(ctx)
+	cancel()
+	a.metrics.Handler().ServeHTTP(w, r)
+}
+
+// count updates the numbers of services.
+func (a *Agent) count(ctx context.Context) {
+	page, err := askUntil[*status.ServicesPage](ctx, a.system, address.Introspect, &status.ServicesQuery{})
+	if err != nil {
+		return
+	}
+	byState := map[string]int{}
+	for _, state := range api.ServiceStates() {
+		byState[string(state)] = 0 // alerts compare values, and an absent series has none
+	}
+	var internal4, external4, internal6, external6 int
+	limited := 0
+	services := a.backend.summaries(page)
+	for i, s := range page.Services {
+		byState[string(services[i].State)]++
+		if s.GetView().GetRefused() != "" {
+			limited++
+		}
+		internal4 += int(s.GetView().GetNoLocalIpv4().GetInternal())
+		external4 += int(s.GetView().GetNoLocalIpv4().GetExternal())
+		internal6 += int(s.GetView().GetNoLocalIpv6().GetInternal())
+		external6 += int(s.GetView().GetNoLocalIpv6().GetExternal())
+	}
+	a.counted.byState.Store(&byState)
+	a.metrics.Limited(limited)
+	a.metrics.Unplaced(len(page.Unplaced))
+	if all, err := a.backend.Addresses(ctx); err == nil {
+		owns := map[string]bool{}
+		for _, one := range all.Items {
+			owns[one.Address] = one.State == api.Owner
+		}
+		a.metrics.Owner(owns)
+	}
+	a.metrics.NoLocalEndpoints(false, internal4, external4)
+	a.metrics.NoLocalEndpoints(true, internal6, external6)
+	waiting := byState[string(api.ServicePending)] // a service and its slices are pending together
+	a.metrics.Pending(waiting, waiting)
+}
+
+// stale returns the age of the state that is served without a source, for metrics.Sources.
+func (a *Agent) stale() time.Duration {
+	for _, p := range a.readiness.Load().Parts {
+		if !p.AsOf.IsZero() {
+			return time.Since(p.AsOf)
+		}
+	}
+	return 0
+}
+
+// partsOK returns the readiness of all parts, for metrics.Sources.
+func (a *Agent) partsOK() map[string]bool {
+	parts := map[string]bool{}
+	for _, p := range a.readiness.Load().Parts {
+		parts[p.Name] = p.OK
+	}
+	return parts
+}
+
+// Names of further listeners (server.Refusal.Listener).
+const (
+	listenerHealthz    = "healthz"
+	listenerHealthPort = "health-check-node-port"
+	listenerMetrics    = "metrics"
+)
+
+// refusalInterval is the shortest time between two log lines about refusals of one kind, because
+// clients decide how many there are.
+const refusalInterval = time.Minute
+
+// refusals counts refused requests and connections and logs some of them.
+type refusals struct {
+	metrics *metrics.Metrics
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	kinds map[[2]string]*refusalKind // by listener and reason
+}
+
+// refusalKind are the refusals of one listener and reason.
+type refusalKind struct {
+	logged   time.Time
+	unlogged uint64 // number of refusals without a log line since then
+}
+
+func newRefusals(m *metrics.Metrics, log *slog.Logger) *refusals {
+	return &refusals{metrics: m, log: log, kinds: map[[2]string]*refusalKind{}}
+}
+
+// note counts a refusal. It is safe for concurrent use.
+func (r *refusals) note(refusal server.Refusal) {
+	r.metrics.Refused(refusal.Listener, refusal.Why)
+	if unlogged, due := r.due(refusal, time.Now()); due {
+		r.log.Warn("HTTP client refused", "listener", refusal.Listener, "why", refusal.Why, "client", refusal.Client, "err", refusal.Text,
+			"unlogged", unlogged)
+	}
+}
+
+// due reports whether the log gets a line for a refusal, and the number of earlier refusals without
+// a line.
+func (r *refusals) due(refusal server.Refusal, now time.Time) (unlogged uint64, due bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := [2]string{refusal.Listener, refusal.Why}
+	kind := r.kinds[key]
+	if kind == nil {
+		kind = &refusalKind{}
+		r.kinds[key] = kind
+	}
+	if !kind.logged.IsZero() && now.Sub(kind.logged) < refusalInterval {
+		kind.unlogged++
+		return 0, false
+	}
+	unlogged = kind.unlogged
+	kind.logged, kind.unlogged = now, 0
+	return unlogged, true
+}
+
+// tooManyConnections returns a function for a health-check server, which calls it when it closes a
+// connection above its limit.
+func (r *refusals) tooManyConnections(listener string) func() {
+	return func() {
+		r.note(server.Refusal{
+			Listener: listener, Why: server.RefusedConnections, Text: "too many connections at the same time: the longest idle one is closed",
+		})
+	}
+}
+
+// sourceObserver passes deliveries of the source to node health, node sync, the simulated CNI,
+// metrics and the journal.
+type sourceObserver struct{ *Agent }
+
+var _ kube.Observer = sourceObserver{}
+
+func (a sourceObserver) NodeChanged(in *messages.NodeInput) {
+	a.noteNode(in.GetSelf())
+	a.hostRoutes.changed(in)
+	a.podNetworks.changed(in)
+	if a.cni != nil {
+		a.cni.changed(in)
+	}
+}
+
+func (a sourceObserver) ObjectsChanged(services, slices int) {
+	a.stage.countChanges(services + slices)
+	if services+slices > 0 {
+		a.metrics.Changed(services, slices)
+		for _, renderer := range a.renderers() {
+			a.metrics.Queued(renderer)
+		}
+	}
+}
+
+// Health satisfies relay.Observer: it records the health of the source in the journal, and tells
+// node sync whether nodes that are missing in the source were deleted.
+func (a sourceObserver) Health(h kube.Health) {
+	a.nodes.trust(h.OK)
+	text := "everything can be read and used"
+	switch {
+	case !h.OK:
+		text = "the source does not see what happens"
+	case h.Reason != "":
+		text = "something in the input cannot be used"
+	}
+	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Registry, Text: text, Error: h.Reason})
+}
+
+// runSource runs the source. A source returns an error if it can never work; then the process ends.
+func (a *Agent) runSource(r *kube.Relay) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := r.Run(ctx); err != nil {
+			a.fail(err)
+		}
+		return nil
+	}
 }

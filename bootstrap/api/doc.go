@@ -1,6 +1,6 @@
 // Package api is the contract between the agent and its clients: the JSON of the resources under
 // /api/v1/, the errors with an HTTP status, and Backend, which answers them. Package api/server
-// serves a Backend, package client asks it. The web page, traces and archives of sysdumps read a
+// serves a Backend, package cli asks it. The web page, traces and archives of sysdumps read a
 // Backend, too.
 //
 // A resource is described once, by its struct. Field names and values are a stable interface. A

@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"context"
+	"slices"
+	"time"
+)
 
 // EventQuery selects events of the journal.
 type EventQuery struct {
@@ -13,6 +17,29 @@ type EventQuery struct {
 	Limit int
 	// Kind and Object select; "" = all.
 	Kind, Object string
+}
+
+// News returns the events of the query after the last one that it has returned, the oldest first. If
+// there are more than most, it returns the latest ones, and older is true.
+func (q *EventQuery) News(ctx context.Context, ask func(context.Context, EventQuery) (*EventPage, error), most int) (events []Event, older bool, err error) {
+	part := *q
+	for len(events) < most {
+		part.Limit = min(most-len(events), MaxLimit)
+		page, err := ask(ctx, part)
+		if err != nil {
+			return nil, false, err
+		}
+		events = append(events, page.Items...)
+		if older = page.Next != 0; !older {
+			break
+		}
+		part.Before = page.Next
+	}
+	slices.Reverse(events)
+	if len(events) > 0 {
+		q.After = events[len(events)-1].Seq
+	}
+	return events, older, nil
 }
 
 // EventPage is a part of the journal.

@@ -72,6 +72,15 @@ func (c *Columns) Row(cells ...any) {
 	c.lines = append(c.lines, line{cells: texts})
 }
 
+// Details adds a row for each label with its value, without the labels whose value is an empty text.
+func (c *Columns) Details(pairs ...any) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			c.Row(pair...)
+		}
+	}
+}
+
 // Table adds the rows of a slice of structs with columns (api.Columns), under a title; "" = it is
 // the first table, which has its headings without rows, too.
 func (c *Columns) Table(title string, rows any) {

@@ -1,5 +1,5 @@
 // Package cli has the common parts of the commands: streams, usage errors, the formats of -o,
-// tables that fit a terminal, groups of commands.
+// tables that fit a terminal, groups of commands, and the client of a running agent.
 //
 // A command is a function of the streams. It writes its result to standard output in the format of
 // -o and returns an error, which bootstrap.Main prints to standard error. Errors of Usagef have

@@ -8,29 +8,14 @@ import (
 	"net/netip"
 )
 
-// Host returns a table that refuses everything: host routes are kept on Linux only.
-func Host(netip.Addr) Kernel { return unsupported{} }
-
 var errUnsupported = errors.New("host routes are kept on Linux only")
 
-type unsupported struct{}
+// unsupported refuses the calls with which a Keeper begins.
+type unsupported struct{ Kernel }
 
-func (unsupported) Link(string) (int, error) { return 0, errUnsupported }
+// Host returns a table that refuses everything.
+func Host(netip.Addr) Kernel { return unsupported{} }
 
-func (unsupported) Has(netip.Addr) (bool, error) { return false, errUnsupported }
-
-func (unsupported) Routes() ([]Route, error) { return nil, errUnsupported }
-
-func (unsupported) Add(Route) error { return errUnsupported }
-
-func (unsupported) Remove(Route) error { return errUnsupported }
-
-func (unsupported) Rules() ([]Rule, error) { return nil, errUnsupported }
-
-func (unsupported) AddRule(Rule) error { return errUnsupported }
-
-func (unsupported) RemoveRule(Rule) error { return errUnsupported }
-
-func (unsupported) AcceptLocal(string, bool) error { return errUnsupported }
-
+func (unsupported) Link(string) (int, error)                 { return 0, errUnsupported }
+func (unsupported) Routes() ([]Route, error)                 { return nil, errUnsupported }
 func (unsupported) Watch(context.Context, func(Route)) error { return errUnsupported }

@@ -24,7 +24,7 @@ const hostile = `<script>alert("x")</script>`
 // handler is the page of an agent with this number of services.
 func handler(t testing.TB, troupe *apitest.Troupe) http.Handler {
 	t.Helper()
-	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, Sessions: troupe.ServiceSessions, History: &page.History{}, Node: hostile})
+	h, err := page.Handler(page.Config{Source: troupe, History: &page.History{}, Node: hostile})
 	if err != nil {
 		t.Fatal(err)
 	}

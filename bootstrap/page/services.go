@@ -84,7 +84,7 @@ func (h *handler) service(r *http.Request) (any, error) {
 	}
 	data := oneService{ServiceDetail: detail, Actor: address.Service(key)}
 	if query.Has("sessions") {
-		data.Sessions, data.NoSessions = h.Sessions(ctx, key)
+		data.Sessions, data.NoSessions = h.Source.ServiceSessions(ctx, key)
 	}
 	data.Uses = detail.Uses[:min(len(detail.Uses), perPage)]
 	data.MoreUses = len(detail.Uses) - len(data.Uses)

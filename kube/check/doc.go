@@ -11,8 +11,7 @@
 // context ends.
 //
 //	precheck.go  what the API server lacks for an agent
-//	run.go       the order of the steps, against the API server
-//	objects.go   the objects that Run creates
+//	run.go       the order of the steps, against the API server; the objects that Run creates
 //	talk.go      the two ends of a connection, inside of the pods
 //
 // Package bootstrap/cli/fleet calls Run with the rights of the user; the pods run the image of the

@@ -7,5 +7,5 @@
 // during an update. A file that a crash leaves under such a name stays until Clean.
 //
 // The functions may be called from any goroutine. They reach the disk through FS, so that tests can
-// let each operation fail and a simulation needs no disk (package durabletest).
+// let each operation fail and a simulation needs no disk (Memory).
 package durable

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/kube/durable"
-	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 )
 
 // contents returns the files of a directory with their contents.
@@ -113,7 +112,7 @@ func TestEveryStepMayFail(t *testing.T) {
 		"remove":  func(files durable.FS) error { return durable.Remove(files, "d/a") },
 	} {
 		for stop, failed := 1, true; failed; stop++ {
-			d := durabletest.New()
+			d := durable.NewMemory()
 			if err := durable.Replace(d, "d/a", []byte("old")); err != nil {
 				t.Fatal(err)
 			}

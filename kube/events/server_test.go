@@ -17,7 +17,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 var (
@@ -28,7 +28,7 @@ var (
 // apiServer is the fake clientset with additions: the validation of events, namespaces that are
 // deleted, outages, and requests that are carried out without an answer.
 type apiServer struct {
-	*apiservertest.Clientset
+	*kubetest.Clientset
 
 	mu       sync.Mutex
 	requests []string // "verb name" of all requests
@@ -40,7 +40,7 @@ type apiServer struct {
 
 func newAPIServer() *apiServer {
 	s := &apiServer{
-		Clientset: apiservertest.NewClientset(),
+		Clientset: kubetest.NewClientset(),
 		missing:   map[string]bool{},
 	}
 	s.PrependReactor("*", "events", s.react)

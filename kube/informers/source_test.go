@@ -23,14 +23,13 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // running is a source in virtual time, with its deliveries.
 type running struct {
 	t      *testing.T
-	client *apiservertest.Clientset
+	client *kubetest.Clientset
 	source *Source
 	mirror *kubetest.Mirror
 	log    *bytes.Buffer // deliveries of the worker; complete when it waits
@@ -43,7 +42,7 @@ type running struct {
 func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		client := apiservertest.NewClientset(objects...)
+		client := kubetest.NewClientset(objects...)
 		log := &bytes.Buffer{}
 		r := &running{
 			t: t, client: client, mirror: kubetest.NewMirror(), log: log, done: make(chan error, 1),
@@ -263,7 +262,7 @@ func TestServerDownAtTheStart(t *testing.T) {
 
 // deaf replaces the first watch of a resource by a watch that gets no events, and returns it. Later
 // watches work, unless they are refused.
-func deaf(c *apiservertest.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWatcher {
+func deaf(c *kubetest.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWatcher {
 	w := watch.NewFakeWithOptions(watch.FakeOptions{})
 	var later atomic.Bool
 	c.PrependWatchReactor(resource, func(clienttesting.Action) (bool, watch.Interface, error) {

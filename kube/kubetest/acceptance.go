@@ -1,7 +1,12 @@
 package kubetest
 
 import (
+	"bytes"
+	"embed"
 	"encoding/json"
+	"errors"
+	"io"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // DumpObjects returns the objects of the dump of a real cluster.
@@ -103,4 +111,98 @@ func (o Objects) List(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return out
+}
+
+//go:embed testdata
+var material embed.FS
+
+// Load returns the cases.
+func Load(t testing.TB) *File {
+	t.Helper()
+	const name = "service-cases.json"
+	file, err := decode(Read(t, name))
+	if err != nil {
+		t.Fatalf("decode %s: %v", name, err)
+	}
+	if file.SchemaVersion != 1 {
+		t.Fatalf("%s: schema version %d, want 1", name, file.SchemaVersion)
+	}
+	for i := range file.Cases {
+		c := &file.Cases[i]
+		c.Objects.Nodes = []*corev1.Node{c.Node.Object()}
+		for j := range c.Steps {
+			if n := c.Steps[j].Node; n != nil {
+				c.Steps[j].Apply.Nodes = []*corev1.Node{n.Object()}
+			}
+		}
+	}
+	return file
+}
+
+// Read returns a file of testdata.
+func Read(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := material.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// decode reads the file strictly: a misspelt field must not be overlooked.
+func decode(text []byte) (*File, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var file File
+	if err := decoder.Decode(&file); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one JSON value")
+	}
+	return &file, nil
+}
+
+// CleanupRequired evaluates Outcome.UDPFlowCleanupRequired on the inputs before and after a step,
+// by their keys: whether kube-proxy must look for stale UDP flows. This is the case when the
+// serving endpoints of a UDP port changed in the slices of a service. A change of a Service object
+// alone needs no cleanup.
+//
+// Troupe has no such decision: a renderer removes the endpoint from its row, and VPP ends the flows
+// of the endpoint (TestStaleUDPFlowsEnd in actors/render/nat44).
+func CleanupRequired(previous, current map[string]*messages.ServiceInput) bool {
+	for key, in := range current {
+		if !slices.Equal(udpEndpoints(previous[key]), udpEndpoints(in)) {
+			return true
+		}
+	}
+	for key, in := range previous {
+		if current[key] == nil && len(udpEndpoints(in)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// udpEndpoints lists the serving endpoints of the UDP ports in the slices of a service as "port
+// name/ip:port", ordered, without duplicates.
+func udpEndpoints(in *messages.ServiceInput) []string {
+	var list []string
+	for _, slice := range in.GetSlices() {
+		if slice.GetFamily() == messages.IPFamily_FAMILY_UNSPECIFIED || slice.GetHeadless() {
+			continue
+		}
+		for _, port := range slice.GetPorts() {
+			if port.GetProtocol() != messages.Protocol_UDP || port.GetPort() == 0 {
+				continue
+			}
+			for _, e := range slice.GetEndpoints() {
+				if e.GetServing() {
+					list = append(list, port.GetName()+"/"+service.AddressPortText(e.GetAddress(), port.GetPort()))
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

@@ -2,10 +2,8 @@
 // neither the API server nor etcd answers. The copy holds the last complete state of the Kubernetes
 // source, and the last node ID that etcd confirmed.
 //
-//	codec.go     a message in a file: format version, length, checksum; pure
-//	identity.go  tells to which cluster a state belongs; pure
-//	store.go     Store: the files of one directory, replaced as a whole or not at all
-//	             (kube/durable)
+//	store.go     a message in a file: format version, length, checksum; to which cluster a state
+//	             belongs; Store: the files of one directory (kube/durable)
 //	source.go    Source: a kube.Source in front of the real one
 //	keeper.go    which states Source saves, when, and which it refuses to save
 //	claims.go    Claims: the node ID, saved in the background

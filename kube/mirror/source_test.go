@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
+	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -151,7 +151,7 @@ func (c *counts) MirrorNotSaved(why string) {
 // run is one run of a Source in virtual time.
 type run struct {
 	*testing.T
-	disk   *durabletest.Disk
+	disk   *durable.Memory
 	inner  *scripted
 	sink   *receiver
 	counts *counts
@@ -169,7 +169,7 @@ func (p *run) release() {
 }
 
 // withSource runs a Source on a disk for a test, then stops it.
-func withSource(t *testing.T, disk *durabletest.Disk, test func(p *run)) {
+func withSource(t *testing.T, disk *durable.Memory, test func(p *run)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -254,9 +254,9 @@ func (p *run) holds(services ...string) *messages.Mirror {
 }
 
 // saved is a disk with the mirror of an earlier run of cluster a.
-func saved(t *testing.T, services ...*messages.ServiceInput) *durabletest.Disk {
+func saved(t *testing.T, services ...*messages.ServiceInput) *durable.Memory {
 	t.Helper()
-	disk := durabletest.New()
+	disk := durable.NewMemory()
 	m := &messages.Mirror{Revision: 5, Saved: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano(), Node: "n1", Source: "kubernetes"}
 	m.Snapshot = cluster("a", services...)
 	if err := NewStore("d", disk).SaveSnapshot(m); err != nil {
@@ -344,8 +344,8 @@ func TestRefreshIsAnswered(t *testing.T) {
 		if sink.lists != 4 || inner.refreshed != 4 {
 			t.Errorf("%d lists, the source was asked %d times", sink.lists, inner.refreshed)
 		}
-		inner.end <- durabletest.ErrIO
-		if err := <-done; !errors.Is(err, durabletest.ErrIO) {
+		inner.end <- durable.ErrIO
+		if err := <-done; !errors.Is(err, durable.ErrIO) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
@@ -371,7 +371,7 @@ func TestASourceInTimeIsPassedOn(t *testing.T) {
 
 // TestChangesAreSaved: changes are saved together, after Delay, not more often, and at the end.
 func TestChangesAreSaved(t *testing.T) {
-	disk := durabletest.New()
+	disk := durable.NewMemory()
 	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(2*time.Second - 1)
@@ -410,7 +410,7 @@ func TestChangesAreSaved(t *testing.T) {
 // TestAnUnchangedStateStaysFresh: an unchanged state is saved again, because its time tells when
 // the source confirmed it.
 func TestAnUnchangedStateStaysFresh(t *testing.T) {
-	withSource(t, durabletest.New(), func(p *run) {
+	withSource(t, durable.NewMemory(), func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(3*time.Hour + time.Minute)
 		if p.counts.saved != 4 {
@@ -471,7 +471,7 @@ func TestAServiceEndsTheEmptiness(t *testing.T) {
 
 // TestTheLastServiceOfOneRun: the same rule applies when the last service vanishes during a run.
 func TestTheLastServiceOfOneRun(t *testing.T) {
-	withSource(t, durabletest.New(), func(p *run) {
+	withSource(t, durable.NewMemory(), func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(3 * time.Second)
 		p.says(func(s kube.Sink) { s.ServiceChanged(&messages.ServiceInput{Key: "shop/web", Generation: 2}) })
@@ -534,7 +534,7 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 		"of another node": {ofNode("n2"), `local mirror not used: it belongs to node "n2"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk := durabletest.New()
+			disk := durable.NewMemory()
 			disk.Put("d/snapshot", tt.data)
 			withSource(t, disk, func(p *run) {
 				p.passes(time.Hour)
@@ -557,7 +557,7 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 
 // TestADiskThatFails: a failing disk is reported and stops nothing. The state is saved later.
 func TestADiskThatFails(t *testing.T) {
-	disk := durabletest.New()
+	disk := durable.NewMemory()
 	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		disk.Stop = disk.Step + 3 // the write

@@ -16,7 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/kube/durable"
-	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -54,8 +53,8 @@ func read(t interface{ Fatalf(string, ...any) }, disk durable.FS) uint64 {
 func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for stop := 1; ; stop++ {
-			saving := func(dies bool) (*durabletest.Disk, error) {
-				d := durabletest.New()
+			saving := func(dies bool) (*durable.Memory, error) {
+				d := durable.NewMemory()
 				if err := NewStore("d", d).SaveSnapshot(revision(3)); err != nil {
 					t.Fatal(err)
 				}
@@ -101,7 +100,7 @@ func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 // has the last saved state, or a state whose save began later.
 func TestWhatWasSavedStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := durabletest.New()
+		d := durable.NewMemory()
 		durable, tried := uint64(0), uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"save": func(t *rapid.T) {
@@ -243,13 +242,13 @@ func TestOnTheDisk(t *testing.T) {
 
 // TestWhatCannotBeReadStays: after an error of the disk the file stays, because it may be intact.
 func TestWhatCannotBeReadStays(t *testing.T) {
-	d := durabletest.New()
+	d := durable.NewMemory()
 	store := NewStore("d", d)
 	if err := store.SaveSnapshot(revision(1)); err != nil {
 		t.Fatal(err)
 	}
 	d.Step, d.Stop = 0, 1
-	if _, err := store.Snapshot(); !errors.Is(err, durabletest.ErrIO) || !strings.Contains(err.Error(), "read local mirror d/snapshot") {
+	if _, err := store.Snapshot(); !errors.Is(err, durable.ErrIO) || !strings.Contains(err.Error(), "read local mirror d/snapshot") {
 		t.Errorf("got %v", err)
 	}
 	if got := read(t, d); got != 1 {

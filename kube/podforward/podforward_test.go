@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/kube/outbound"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
@@ -75,7 +75,7 @@ func TestTokenStaysHere(t *testing.T) {
 	defer hostile.Close()
 	redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, thief.URL, http.StatusFound) }
 	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, r *http.Request) {
-		apiservertest.Forward(w, r, hostile.Listener.Addr().String())
+		kubetest.Forward(w, r, hostile.Listener.Addr().String())
 	}))
 	answer, err := client.Get(a.URL.JoinPath("api/v1/status").String())
 	if err != nil || answer.StatusCode != http.StatusFound {
@@ -103,7 +103,7 @@ func TestConversation(t *testing.T) {
 	dials := 0
 	a, client := agent(t, serve(t, onePod, func(w http.ResponseWriter, r *http.Request) {
 		dials++
-		apiservertest.Forward(w, r, backend.Listener.Addr().String())
+		kubetest.Forward(w, r, backend.Listener.Addr().String())
 	}))
 	for _, body := range []string{"", "a", strings.Repeat("0123456789abcdef", 1<<16)} {
 		answer, err := client.Post(a.URL.String(), "text/plain", strings.NewReader(body))
@@ -160,7 +160,7 @@ func TestHostileKubelet(t *testing.T) {
 		"headers without end": {sends(frame(3, 0, "HTTP/1.1 200 OK\r\na: "+strings.Repeat("x", 1<<20))), "exceeded"},
 		"other protocol":      {upgraded("v2.portforward.k8s.io"), "another protocol than portforward.k8s.io"},
 		"no upgrade":          {func(http.ResponseWriter, *http.Request) {}, "200 OK"},
-		"no listener":         {func(w http.ResponseWriter, r *http.Request) { apiservertest.Forward(w, r, "127.0.0.1:1") }, "nothing listens on port 9990 of the node's loopback"},
+		"no listener":         {func(w http.ResponseWriter, r *http.Request) { kubetest.Forward(w, r, "127.0.0.1:1") }, "nothing listens on port 9990 of the node's loopback"},
 		"reason":              {sends(frame(1, 0, "the pod is gone")), "the pod is gone"},
 		"long reason":         {sends(frame(1, 0, strings.Repeat("x", 1<<20))), strings.Repeat("x", 1000)},
 		"stream":              {sends(frame(0x80030001, 0, "0123456789")), "a frame that does not belong to port forwarding: 0x80030001"},

@@ -16,12 +16,12 @@
 //	endpoints.go   slices -> merged endpoints of one service port (join by name and protocol, one
 //	               entry per ip:port)
 //	selection.go   endpoints -> Cluster set, Local set, "is there anything usable anywhere"
-//	frontends.go   sets -> rows; masquerade.go, ranges.go, nodeports.go fill in the details
+//	frontends.go   sets -> rows; nodeports.go fills in the details
 //	health.go      health-check node ports
 //
 // The users of a view call other pure functions. Table evaluates packets against views.
 // HealthAnswer is the HTTP answer of a health-check port. Hash tells different views apart.
-// words.go and text.go have the words that the command line shows.
+// text.go has the words that the command line shows.
 //
 // Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no
 // package state. All functions may be called from any goroutine at any time. Arguments are never

@@ -309,7 +309,7 @@ func (c *cluster) anotherVersion(name string) {
 			c.Fatal(err)
 		}
 	}
-	for _, file := range []string{"main.go", "go.mod", "go.sum", "bootstrap/api/build.go"} {
+	for _, file := range []string{"main.go", "go.mod", "go.sum", "bootstrap/api/status.go"} {
 		text, err := os.ReadFile(filepath.Join(build.Root(), file))
 		if err != nil {
 			c.Fatal(err)

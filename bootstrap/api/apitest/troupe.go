@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -27,9 +28,12 @@ type Troupe struct {
 	// Hooks change how it answers; set them before the first request.
 	Hooks Hooks
 
+	api.Dumped // what it has no method of its own for
+
 	mu       sync.Mutex
-	actors   map[string]*api.Actor
-	services map[string]*api.ServiceDetail
+	actors   []api.Actor // ordered by path
+	services []api.Service
+	details  map[string]*api.ServiceDetail
 	journal  []api.Event // the oldest first
 	live     error
 	ready    api.Readiness
@@ -59,17 +63,25 @@ var _ api.Backend = (*Troupe)(nil)
 // failed.
 func New(services int) *Troupe {
 	t := &Troupe{
-		actors: map[string]*api.Actor{}, services: map[string]*api.ServiceDetail{},
-		ready: api.Readiness{Ready: true, Since: Began, Parts: []api.Part{{Name: "nat44", OK: true, Epoch: 1}, {Name: "watch", OK: true}}},
+		details: map[string]*api.ServiceDetail{},
+		ready:   api.Readiness{Ready: true, Since: Began, Parts: []api.Part{{Name: "nat44", OK: true, Epoch: 1}, {Name: "watch", OK: true}}},
 	}
-	for _, path := range []string{"agent", "agent/dataplane", "agent/dataplane/nat44", "agent/world", "agent/world/services"} {
-		t.actors[path] = &api.Actor{Path: path, Kind: path[strings.LastIndexByte(path, '/')+1:], State: "running", Incarnation: 1}
+	t.Dumped = api.NewDumped(t.dump)
+	for _, a := range []api.Actor{
+		{Path: "agent"},
+		{Path: "agent/dataplane", Strategy: "rest-for-one", Budget: 10, BudgetLeft: 9},
+		{Path: "agent/dataplane/nat44"},
+		{Path: "agent/world"},
+		{Path: "agent/world/services", Strategy: "one-for-one", Budget: -1, BudgetLeft: -1},
+	} {
+		a.Kind, a.State, a.Incarnation = a.Path[strings.LastIndexByte(a.Path, '/')+1:], "running", 1
+		t.actors = append(t.actors, a)
 	}
-	t.actors["agent/dataplane"].Strategy, t.actors["agent/dataplane"].Budget, t.actors["agent/dataplane"].BudgetLeft = "rest-for-one", 10, 9
-	t.actors["agent/world/services"].Strategy, t.actors["agent/world/services"].Budget, t.actors["agent/world/services"].BudgetLeft = "one-for-one", -1, -1
 	for i := range services {
 		t.addService(i)
 	}
+	slices.SortFunc(t.services, func(a, b api.Service) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(t.actors, byPath)
 	return t
 }
 
@@ -77,14 +89,25 @@ func New(services int) *Troupe {
 func (t *Troupe) AddActor(path, kind string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.actors[path] = &api.Actor{Path: path, Kind: kind, State: "idle", Incarnation: 1}
+	t.actors = append(t.actors, api.Actor{Path: path, Kind: kind, State: "idle", Incarnation: 1})
+	slices.SortFunc(t.actors, byPath)
+}
+
+func byPath(a, b api.Actor) int { return strings.Compare(a.Path, b.Path) }
+
+// find returns an actor, nil if there is none; the caller holds mu.
+func (t *Troupe) find(path string) *api.Actor {
+	if i, found := slices.BinarySearchFunc(t.actors, api.Actor{Path: path}, byPath); found {
+		return &t.actors[i]
+	}
+	return nil
 }
 
 func (t *Troupe) addService(i int) {
 	connections := 12
 	key := fmt.Sprintf("shop/service-%03d", i)
 	path := "agent/world/services/" + strings.ReplaceAll(key, "/", "~")
-	t.actors[path] = &api.Actor{Path: path, Kind: "service", State: "running", Incarnation: 1, Pending: uint64(i % 7), Received: uint64(i)}
+	t.actors = append(t.actors, api.Actor{Path: path, Kind: "service", State: "running", Incarnation: 1, Pending: uint64(i % 7), Received: uint64(i)})
 	vip := fmt.Sprintf("10.96.%d.%d:80/TCP", i/250, i%250+1)
 	detail := &api.ServiceDetail{
 		Service: api.Service{
@@ -108,7 +131,33 @@ func (t *Troupe) addService(i int) {
 	} else {
 		detail.InVPP = detail.Rendered
 	}
-	t.services[key] = detail
+	t.services, t.details[key] = append(t.services, detail.Service), detail
+}
+
+// dump is the present state.
+func (t *Troupe) dump() *api.Dump {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	status := api.StatusOf(cmp.Or(t.Hooks.Node, "shop-a"), cmp.Or(t.Hooks.Version, "v1.2.3"), t.ready, t.services)
+	status.VPP, status.Sessions, status.Draining = "25.10-release", 7, 2
+	d := &api.Dump{
+		Readiness: t.ready, Status: status, Services: t.services, Details: t.details, Actors: slices.Clone(t.actors), Events: slices.Clone(t.journal), Chaos: t.faults(),
+		Sessions: &api.Sessions{Time: Began, BusiestWorker: 7, Limit: 65536, Protocols: []api.ProtocolSessions{{Protocol: "tcp", Sessions: 5, Expired: 1}, {Protocol: "udp", Sessions: 2}}},
+		Nodes: &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Page: api.Page[api.Node]{Items: []api.Node{
+			{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}, PodCIDRs: []string{}},
+			{Name: "shop-b", ID: 2, VPPAddresses: []string{}, ManagementAddresses: []string{}, PodCIDRs: []string{}},
+		}}, Approximations: []api.Approximation{
+			{Renderer: "nat44", Services: 3, Wanted: "connection refused", Rendered: "connection times out", Why: "NAT44 sends no refusal"},
+		}},
+		Resync:   &api.Resync{Renderers: []api.RendererSync{{Renderer: "nat44", Epoch: uint64(1 + t.resyncs), InSync: len(t.drift) == 0, Read: t.read}}, Healing: []api.HealingCount{}, Ill: []api.IllPart{}},
+		External: &api.External{Complete: true, Layers: []api.ExternalLayer{}, Page: api.Page[api.ExternalEntry]{Items: []api.ExternalEntry{}}},
+	}
+	slices.Reverse(d.Events)
+	for _, source := range slices.Sorted(maps.Keys(t.external)) { // an applied layer is in VPP
+		d.External.Layers = append(d.External.Layers, api.ExternalLayer{Source: source, Priority: 300, Entries: 1, Document: t.external[source], Since: Began})
+		d.External.Items = append(d.External.Items, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: string(api.ServiceInSync)})
+	}
+	return d
 }
 
 // Break changes readiness and liveness; a nil error means alive.
@@ -146,46 +195,6 @@ func (t *Troupe) Live() error {
 	return t.live
 }
 
-// Readiness satisfies api.Prober.
-func (t *Troupe) Readiness() api.Readiness {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ready
-}
-
-// Status satisfies api.Reader.
-func (t *Troupe) Status(ctx context.Context) (*api.NodeStatus, error) {
-	services, err := t.Services(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := api.StatusOf(cmp.Or(t.Hooks.Node, "shop-a"), cmp.Or(t.Hooks.Version, "v1.2.3"), t.Readiness(), services)
-	s.VPP, s.Sessions, s.Draining = "25.10-release", 7, 2
-	return s, nil
-}
-
-// Services satisfies api.Reader.
-func (t *Troupe) Services(context.Context) ([]api.Service, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := make([]api.Service, 0, len(t.services))
-	for _, s := range t.services {
-		out = append(out, s.Service)
-	}
-	slices.SortFunc(out, func(a, b api.Service) int { return strings.Compare(a.Key, b.Key) })
-	return out, nil
-}
-
-// Service satisfies api.Reader.
-func (t *Troupe) Service(_ context.Context, key string) (*api.ServiceDetail, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.services[key]; s != nil {
-		return s, nil
-	}
-	return nil, fmt.Errorf("service %s: %w", key, api.ErrNotFound)
-}
-
 // Interfaces satisfies api.Reader.
 func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
 	if t.Hooks.Uplink == "" {
@@ -194,6 +203,14 @@ func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
 	uplink := api.Interface{Index: 1, Name: t.Hooks.Uplink, Kind: "uplink", Up: true, Addresses: []string{"192.168.16.1/24"}, Pods: []string{}, Frontend: true}
 	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Page: api.Page[api.Interface]{Items: []api.Interface{uplink}}}, nil
 }
+
+// Addresses satisfies api.Reader: there are none.
+func (*Troupe) Addresses(context.Context) (*api.Addresses, error) {
+	return &api.Addresses{Page: api.Page[api.Address]{Items: []api.Address{}}}, nil
+}
+
+// ChangeAddresses satisfies api.Controller.
+func (*Troupe) ChangeAddresses(context.Context, api.AddressesRequest) error { return nil }
 
 // Packet satisfies api.Reader: every frontend forwards to its one endpoint.
 func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Packet, error) {
@@ -206,7 +223,7 @@ func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Pac
 		Source: source, Destination: destination, Class: "pod", Action: "none", Because: []string{"no service has the address"}, Backends: []api.PacketBackend{},
 		Others: []api.PacketOther{}, Wanted: []api.Row{}, InVPP: []api.Row{}, VPP: api.NoRow, Approximations: []api.FrontendApproximation{},
 	}
-	for _, s := range t.services {
+	for _, s := range t.details {
 		if f := s.Wanted[0]; f.Frontend == destination {
 			p.Action, p.Service, p.Frontend, p.Wanted, p.InVPP, p.VPP = f.Action, s.Key, &f, s.Rendered, s.InVPP, api.AsWanted
 			p.Because = []string{"it is a frontend of " + s.Key + " for clients: any"}
@@ -216,48 +233,12 @@ func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Pac
 	return p, nil
 }
 
-// Sessions satisfies api.Reader.
-func (t *Troupe) Sessions(context.Context) (*api.Sessions, error) {
-	return &api.Sessions{Time: Began, BusiestWorker: 7, Limit: 65536, Protocols: []api.ProtocolSessions{{Protocol: "tcp", Sessions: 5, Expired: 1}, {Protocol: "udp", Sessions: 2}}}, nil
-}
-
 // Nodes satisfies api.Reader.
-func (t *Troupe) Nodes(context.Context) (*api.Nodes, error) {
+func (t *Troupe) Nodes(ctx context.Context) (*api.Nodes, error) {
 	if t.Hooks.Nodes != nil {
 		t.Hooks.Nodes()
 	}
-	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Page: api.Page[api.Node]{Items: []api.Node{
-		{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}, PodCIDRs: []string{}},
-		{Name: "shop-b", ID: 2, VPPAddresses: []string{}, ManagementAddresses: []string{}, PodCIDRs: []string{}},
-	}}, Approximations: []api.Approximation{
-		{Renderer: "nat44", Services: 3, Wanted: "connection refused", Rendered: "connection times out", Why: "NAT44 sends no refusal"},
-	}}, nil
-}
-
-// Events satisfies api.Reader.
-func (t *Troupe) Events(_ context.Context, q api.EventQuery) (*api.EventPage, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	page := &api.EventPage{Items: []api.Event{}}
-	for _, e := range slices.Backward(t.journal) {
-		if q.Before > 0 && e.Seq >= q.Before || q.Kind != "" && e.Kind != q.Kind || q.Object != "" && e.Object != q.Object ||
-			e.Seq <= q.After || q.Cause > 0 && e.Cause != q.Cause {
-			continue
-		}
-		if len(page.Items) == q.Limit {
-			page.Next = page.Items[q.Limit-1].Seq
-			break
-		}
-		page.Items = append(page.Items, e)
-	}
-	return page, nil
-}
-
-// Resync satisfies api.Reader.
-func (t *Troupe) Resync(context.Context) (*api.Resync, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return &api.Resync{Renderers: []api.RendererSync{{Renderer: "nat44", Epoch: uint64(1 + t.resyncs), InSync: len(t.drift) == 0, Read: t.read}}, Healing: []api.HealingCount{}, Ill: []api.IllPart{}}, nil
+	return t.Dumped.Nodes(ctx)
 }
 
 // Diff satisfies api.Reader.
@@ -294,7 +275,7 @@ func (t *Troupe) StartResync(_ context.Context, r api.ResyncRequest) error {
 func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.actors[path]
+	a := t.find(path)
 	if a == nil {
 		return fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
 	}
@@ -313,18 +294,6 @@ func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
 	}
 	t.record(api.Event{Kind: "drill", Actor: path, Text: string(verb)})
 	return nil
-}
-
-// External satisfies api.Reader: an applied layer is in VPP.
-func (t *Troupe) External(context.Context) (*api.External, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := &api.External{Complete: true, Layers: []api.ExternalLayer{}, Page: api.Page[api.ExternalEntry]{Items: []api.ExternalEntry{}}}
-	for _, source := range slices.Sorted(maps.Keys(t.external)) {
-		out.Layers = append(out.Layers, api.ExternalLayer{Source: source, Priority: 300, Entries: 1, Document: t.external[source], Since: Began})
-		out.Items = append(out.Items, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: string(api.ServiceInSync)})
-	}
-	return out, nil
 }
 
 // ApplyExternal satisfies api.Controller: every document that is an object has one entry.
@@ -353,29 +322,6 @@ func (t *Troupe) AttachPod(_ context.Context, pod, name string) (*api.PodInterfa
 	}
 	t.record(api.Event{Kind: "command", Object: pod, Text: name, Cause: uint64(len(t.journal) + 1)})
 	return &api.PodInterface{Pod: pod, Interface: name, Cause: uint64(len(t.journal))}, nil
-}
-
-// Actors satisfies api.Reader.
-func (t *Troupe) Actors(context.Context) ([]api.Actor, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := make([]api.Actor, 0, len(t.actors))
-	for _, a := range t.actors {
-		out = append(out, *a)
-	}
-	slices.SortFunc(out, func(a, b api.Actor) int { return strings.Compare(a.Path, b.Path) })
-	return out, nil
-}
-
-// Actor satisfies api.Reader.
-func (t *Troupe) Actor(_ context.Context, path string) (*api.Actor, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if a := t.actors[path]; a != nil {
-		one := *a
-		return &one, nil
-	}
-	return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
 }
 
 // Mailbox satisfies api.Reader.
@@ -439,4 +385,81 @@ func (t *Troupe) Failures(ctx context.Context, path string) ([]api.Failure, erro
 		return nil, err
 	}
 	return []api.Failure{{Time: Began, Incarnation: a.Incarnation - 1, Reason: a.LastFailure, Decision: "restart"}}, nil
+}
+
+// chaos holds the faults of a Troupe. They last until they are stopped; a fault without a duration
+// ends at once.
+type chaos struct {
+	records []live.Record // the oldest first
+	run     *live.RunStatus
+}
+
+// faults are the faults with their outcomes; the caller holds mu.
+func (t *Troupe) faults() *live.Status {
+	s := &live.Status{Enabled: true, Run: t.chaos.run, Records: slices.Clone(t.chaos.records)}
+	slices.Reverse(s.Records)
+	for i := range s.Records {
+		if s.Records[i].State == live.StateActive {
+			s.Active++
+		}
+	}
+	return s
+}
+
+// Inject satisfies api.Controller.
+func (t *Troupe) Inject(_ context.Context, who string, f live.Fault) (*live.Record, error) {
+	if err := f.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case f.Actor == "agent":
+		return nil, fmt.Errorf("%w: the root actor is exempt", api.ErrForbidden)
+	case t.find(f.Actor) == nil:
+		return nil, fmt.Errorf("actor %s: %w", f.Actor, api.ErrNotFound)
+	}
+	r := live.Record{ID: uint64(len(t.chaos.records) + 1), Who: who, What: f, Actor: f.Actor, Began: Began, State: live.StateActive}
+	if !live.Lookup(f.Kind).Lasts() {
+		a := t.find(f.Actor)
+		a.Failures, a.Restarts, a.Incarnation, a.LastFailure = a.Failures+1, a.Restarts+1, a.Incarnation+1, "killed"
+		r.State, r.Ended, r.EndedBy, r.Struck = live.StateWell, Began.Add(time.Second), "done", 1
+		r.Outcome = "well again after 1ms; VPP: 0 writes, 0 row reads, holds what it should"
+	}
+	t.chaos.records = append(t.chaos.records, r)
+	t.record(api.Event{Kind: "drill", Actor: f.Actor, Text: string(f.Kind)})
+	return &r, nil
+}
+
+// StartDrill satisfies api.Controller; the drill is over at once, and has passed unless a service
+// has failed.
+func (t *Troupe) StartDrill(_ context.Context, who string, plan live.Plan) (*live.RunStatus, error) {
+	if err := plan.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	run := &live.RunStatus{ID: 1, Name: plan.Name, Who: who, Seed: 7, Began: Began, Ended: Began.Add(time.Minute), State: live.RunPassed, Faults: 3}
+	run.Invariants = []live.Invariant{{Name: "I2", What: "every service is in sync", State: live.Held}}
+	for _, s := range t.services {
+		if s.State == api.ServiceFailed {
+			run.State, run.Reason = live.RunViolated, "I2: a service has failed"
+			run.Invariants[0].State, run.Invariants[0].Detail = live.Violated, "a service has failed"
+		}
+	}
+	t.chaos.run = run
+	return run, nil
+}
+
+// StopChaos satisfies api.Controller.
+func (t *Troupe) StopChaos(_ context.Context, who string) (stopped int, _ error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.chaos.records {
+		if r := &t.chaos.records[i]; r.State == live.StateActive {
+			r.State, r.Ended, r.EndedBy = live.StateWell, Began.Add(time.Second), "stopped by "+who
+			stopped++
+		}
+	}
+	return stopped, nil
 }

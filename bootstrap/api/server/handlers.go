@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -57,11 +61,13 @@ func paged[T, I any, P api.Paged[T, I]](ask func(context.Context) (*T, error), k
 	}
 }
 
-func (s *Server) service(r *http.Request) (any, error) {
-	if _, err := parameters(r.URL.RawQuery); err != nil {
-		return nil, err
+// keyed is a resource of a service.
+func keyed[T any](ask func(ctx context.Context, key string) (T, error)) get {
+	return func(r *http.Request) (any, error) {
+		return plain(func(ctx context.Context) (T, error) {
+			return ask(ctx, r.PathValue("namespace")+"/"+r.PathValue("name"))
+		})(r)
 	}
-	return s.backend.Service(r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name"))
 }
 
 // packet explains what happens to ?source= and ?destination=.
@@ -76,8 +82,8 @@ func (s *Server) packet(r *http.Request) (any, error) {
 // actor answers one actor, or its mailbox, state, failures or traffic.
 func (s *Server) actor(control bool) get {
 	reader := api.Inspector(s.process)
-	if s.cfg.Redact && !control {
-		reader = api.Redacted{Reader: s.backend}
+	if s.backend != nil {
+		reader = view{s.backend, s, control}
 	}
 	return func(r *http.Request) (any, error) {
 		path, what, err := splitActor(r.PathValue("path"))
@@ -223,6 +229,16 @@ func (s *Server) startResync(w http.ResponseWriter, r *http.Request) {
 	accepted(w, struct{}{}, err)
 }
 
+// changeAddresses answers POST /api/v1/addresses.
+func (s *Server) changeAddresses(w http.ResponseWriter, r *http.Request) {
+	var request api.AddressesRequest
+	err := decodeBody(r, &request)
+	if err == nil {
+		err = s.backend.ChangeAddresses(r.Context(), request)
+	}
+	accepted(w, struct{}{}, err)
+}
+
 // command answers POST /api/v1/actors/{path}:verb.
 func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	path, what, err := splitActor(r.PathValue("path"))
@@ -301,4 +317,59 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 func (s *Server) stopChaos(w http.ResponseWriter, r *http.Request) {
 	stopped, err := s.backend.StopChaos(r.Context(), PeerOf(r.Context()))
 	respond(w, api.ChaosStopped{Stopped: stopped}, err)
+}
+
+// ownSource matches the names of layers at the control socket; "file" is reserved for the file,
+// "snat" for dynamic SNAT.
+var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// external answers with the layer of a source, or with all layers if the path names no source, and
+// a page of their entries. An unknown source is an empty layer.
+func (s *Server) external(r *http.Request) (any, error) {
+	q, err := parseWhole(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.backend.External(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	source := r.PathValue("source")
+	other := func(of string) bool { return source != "" && of != source }
+	entries := slices.DeleteFunc(slices.Clone(all.Items), func(e api.ExternalEntry) bool { return other(e.Source) })
+	place := map[*api.ExternalEntry]string{} // entries keep their own order
+	for i := range entries {
+		place[&entries[i]] = fmt.Sprintf("%09d", i)
+	}
+	p := page(entries, q, func(e *api.ExternalEntry) cursor { return cursor{Key: place[e]} })
+	layers := slices.DeleteFunc(append([]api.ExternalLayer{}, all.Layers...), func(l api.ExternalLayer) bool { return other(l.Source) })
+	return &api.External{Complete: all.Complete, Layers: layers, Page: p}, nil
+}
+
+// applyExternal answers when VPP has the configuration of the document in the body, YAML or JSON.
+func (s *Server) applyExternal(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
+			err = fmt.Errorf("%w: body: %w", errQuery, err)
+		} else if string(body) == "null" {
+			err = fmt.Errorf("%w: body: expected a document of kind ExternalConfiguration", errQuery)
+		}
+	}
+	s.changeExternal(w, r, body, err)
+}
+
+// changeExternal answers when VPP has the configuration with this document of the layer; nil =
+// without the layer.
+func (s *Server) changeExternal(w http.ResponseWriter, r *http.Request, document []byte, err error) {
+	source := r.PathValue("source")
+	if err == nil && (source == "file" || source == "snat" || !ownSource.MatchString(source)) {
+		err = fmt.Errorf("%w: source %q: expected a name of letters, digits and dashes other than file and snat", errQuery, source)
+	}
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	value, err := s.backend.ApplyExternal(r.Context(), source, document)
+	respond(w, value, err)
 }

@@ -2,9 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -73,31 +73,48 @@ func (s *Server) datedDiff(ctx context.Context, _ string) (*api.Diff, error) {
 	return &dated, nil
 }
 
-// diff answers with the difference between VPP and the desired state. On the control socket it was
-// read after the request arrived, on TCP it may be a little older.
-func (s *Server) diff(control bool) get {
-	return plain(func(ctx context.Context) (*api.Diff, error) { return s.diffs.get(ctx, "", control) })
+// view is what one listener shows of an agent.
+type view struct {
+	api.Backend
+	server  *Server
+	control bool // the control socket: VPP is read for each request, and nothing is redacted
 }
 
-// Diff answers in the same way as the read-only listener: clients share a reading of VPP.
-func (s *Server) Diff(ctx context.Context) (*api.Diff, error) { return s.diffs.get(ctx, "", false) }
+// Public is the agent as the read-only listener shows it: clients share a reading of VPP, and with
+// Config.Redact the contents of messages and the states of actors are missing.
+func (s *Server) Public() api.Backend { return view{s.backend, s, false} }
 
-// serviceSessions answers the sessions of a service.
-func (s *Server) serviceSessions(control bool) get {
-	return func(r *http.Request) (any, error) {
-		if _, err := parameters(r.URL.RawQuery); err != nil {
-			return nil, err
-		}
-		key := r.PathValue("namespace") + "/" + r.PathValue("name")
-		if control {
-			return s.backend.ServiceSessions(r.Context(), key)
-		}
-		return s.ServiceSessions(r.Context(), key)
+// Diff satisfies api.Reader. On the control socket VPP was read after the request arrived, on TCP a
+// little earlier.
+func (v view) Diff(ctx context.Context) (*api.Diff, error) {
+	return v.server.diffs.get(ctx, "", v.control)
+}
+
+// ServiceSessions satisfies api.Reader.
+func (v view) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
+	if v.control {
+		return v.Backend.ServiceSessions(ctx, key)
 	}
+	return v.server.sessions.get(ctx, key, false)
 }
 
-// ServiceSessions answers in the same way as the read-only listener: clients share a reading of
-// VPP.
-func (s *Server) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
-	return s.sessions.get(ctx, key, false)
+// Mailbox satisfies api.Reader. Types, keys and numbers are never redacted.
+func (v view) Mailbox(ctx context.Context, path string) (*api.Mailbox, error) {
+	box, err := v.Backend.Mailbox(ctx, path)
+	if err == nil && v.redacts() {
+		for i := range box.Messages {
+			box.Messages[i].Body = nil
+		}
+	}
+	return box, err
 }
+
+// State satisfies api.Reader.
+func (v view) State(ctx context.Context, path string) (json.RawMessage, error) {
+	if _, err := v.Actor(ctx, path); err != nil || !v.redacts() {
+		return v.Backend.State(ctx, path)
+	}
+	return nil, fmt.Errorf("state of %s: %w: only the control socket shows it, because api.redactMessages is set", path, api.ErrForbidden)
+}
+
+func (v view) redacts() bool { return v.server.cfg.Redact && !v.control }

@@ -86,9 +86,10 @@ func (s *Server) resources(control bool) map[string]methods {
 func (s *Server) resourcesOfAgent(control bool) map[string]methods {
 	changes := guard{s, control}
 	return map[string]methods{
-		"/openapi.json":  {http.MethodGet: describe},
-		"/api/v1/trace":  {http.MethodGet: s.traces(control)},
-		"/api/v1/resync": {http.MethodGet: answer(plain(s.backend.Resync)), http.MethodPost: changes.only(s.startResync)},
+		"/openapi.json":     {http.MethodGet: describe},
+		"/api/v1/trace":     {http.MethodGet: s.traces(control)},
+		"/api/v1/resync":    {http.MethodGet: answer(plain(s.backend.Resync)), http.MethodPost: changes.only(s.startResync)},
+		"/api/v1/addresses": {http.MethodGet: answer(paged(s.backend.Addresses, func(a *api.Address) string { return a.Address })), http.MethodPost: changes.only(s.changeAddresses)},
 		"/api/v1/chaos": {
 			http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
 		},
@@ -103,19 +104,20 @@ func (s *Server) resourcesOfAgent(control bool) map[string]methods {
 
 // readsOfAgent are the further resources of an agent that cannot be changed.
 func (s *Server) readsOfAgent(control bool) map[string]get {
+	shown := view{s.backend, s, control}
 	services := filters{"served": api.Texts(api.ServedWords()), "state": api.Texts(api.ServiceStates()), "namespace": nil}
 	return map[string]get{
 		"status":                               plain(s.backend.Status),
 		"services":                             listed(s.backend.Services, nil, services, pageServices),
-		"services/{namespace}/{name}":          s.service,
-		"services/{namespace}/{name}/sessions": s.serviceSessions(control),
+		"services/{namespace}/{name}":          keyed(shown.Service),
+		"services/{namespace}/{name}/sessions": keyed(shown.ServiceSessions),
 		"events":                               s.events,
 		"interfaces":                           paged(s.backend.Interfaces, func(i *api.Interface) string { return fmt.Sprintf("%010d", i.Index) }),
 		"nodes":                                paged(s.backend.Nodes, func(n *api.Node) string { return n.Name }),
 		"packet":                               s.packet,
 		"sessions":                             plain(s.backend.Sessions),
 		"external":                             s.external,
-		"diff":                                 s.diff(control),
+		"diff":                                 plain(shown.Diff),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -97,7 +96,7 @@ func (s *Server) traces(control bool) http.HandlerFunc {
 // trace streams the journal as server-sent events: past events, then new ones, until the client
 // disconnects, the server stops, or the limit is reached.
 func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
-	first, older, err := s.news(r.Context(), &q.EventQuery, traceHistory)
+	first, older, err := q.News(r.Context(), s.backend.Events, traceHistory)
 	if err != nil {
 		respond(w, nil, err)
 		return
@@ -120,29 +119,6 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
 // have it, so it has no number.
 func leftOut(most int) api.Event {
 	return api.Event{Time: time.Now(), Kind: "trace", Text: fmt.Sprintf("earlier events are left out: a trace shows at most %d at once; troupe events has them", most)}
-}
-
-// news returns the events of a query after the last one sent, the oldest first. If there are too
-// many, it returns the latest ones, and older is true.
-func (s *Server) news(ctx context.Context, q *api.EventQuery, most int) (events []api.Event, older bool, err error) {
-	ask := *q
-	for len(events) < most {
-		ask.Limit = min(most-len(events), api.MaxLimit)
-		page, err := s.backend.Events(ctx, ask)
-		if err != nil {
-			return nil, false, err
-		}
-		events = append(events, page.Items...)
-		if older = page.Next != 0; !older {
-			break
-		}
-		ask.Before = page.Next
-	}
-	slices.Reverse(events)
-	if len(events) > 0 {
-		q.After = events[len(events)-1].Seq
-	}
-	return events, older, nil
 }
 
 // tracer is one trace.
@@ -198,7 +174,7 @@ func (t *tracer) follow(ctx context.Context) {
 			return
 		case <-look.C:
 		}
-		events, older, err := t.news(ctx, &t.query.EventQuery, api.MaxLimit)
+		events, older, err := t.query.News(ctx, t.backend.Events, api.MaxLimit)
 		if older {
 			events = append([]api.Event{leftOut(api.MaxLimit)}, events...)
 		}

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // TestAskArchive: a command gets the address of a server that answers as the node did; its exit
 // code is not explained a second time.
 func TestAskArchive(t *testing.T) {
-	n := &dumpedNode{Name: "n1", Metrics: "troupe_ready 1\n"}
+	n := &api.Dump{Name: "n1", Metrics: "troupe_ready 1\n"}
 	for code, logged := range map[int]bool{0: false, 1: true} {
 		err := askArchive(t.Context(), n, []string{"get", "services"}, cli.Streams{}, func(_ context.Context, args []string, _ cli.Streams) int {
 			if got := strings.Join(args[:3], " "); got != "get services --address" {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 
 // collector collects one node.
 type collector struct {
-	*dumpedNode
-	client *client.Client
+	*api.Dump
+	client *cli.Client
 	// left is the number of bytes of JSON that the node may still have.
 	left int64
 }
@@ -34,26 +34,27 @@ type collector struct {
 // collect queries the agent of a node for all parts, in the order of importance, until ctx ends or
 // the answers of the agent have limit bytes in all. Errors has the missing parts. name is the name
 // of the node in the cluster; an agent that has another one is an error.
-func collect(ctx context.Context, c *client.Client, name string, limit int64) *dumpedNode {
-	n := &collector{dumpedNode: &dumpedNode{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c.Limited(client.NewBudget(limit)), left: limit}
-	if n.Stat = one[api.NodeStatus](ctx, n, "status"); n.Stat != nil && n.Stat.Node != name {
-		n.Stat = nil
+func collect(ctx context.Context, c *cli.Client, name string, limit int64) *api.Dump {
+	n := &collector{Dump: &api.Dump{Name: name, Details: map[string]*api.ServiceDetail{}}, client: c.Limited(cli.NewBudget(limit)), left: limit}
+	if n.Status = one[api.NodeStatus](ctx, n, "status"); n.Status != nil && n.Status.Node != name {
+		n.Status = nil
 		n.failed(ctx, "status", errors.New("the agent has the name of another node"))
 	}
 	n.readiness(ctx)
-	n.Progress = one[api.Resync](ctx, n, "resync")
-	n.All = all[api.Service](ctx, n, "services")
-	n.Ifs = whole[api.Interfaces, api.Interface](ctx, n, "interfaces")
-	n.Cluster = whole[api.Nodes, api.Node](ctx, n, "nodes")
-	n.Table = one[api.Sessions](ctx, n, "sessions")
-	n.Difference = one[api.Diff](ctx, n, "diff")
-	n.Faults = one[live.Status](ctx, n, "chaos")
+	n.Resync = one[api.Resync](ctx, n, "resync")
+	n.Services = all[api.Service](ctx, n, "services")
+	n.Interfaces = whole[api.Interfaces, api.Interface](ctx, n, "interfaces")
+	n.Addresses = whole[api.Addresses, api.Address](ctx, n, "addresses")
+	n.Nodes = whole[api.Nodes, api.Node](ctx, n, "nodes")
+	n.Sessions = one[api.Sessions](ctx, n, "sessions")
+	n.Diff = one[api.Diff](ctx, n, "diff")
+	n.Chaos = one[live.Status](ctx, n, "chaos")
 	n.text(ctx)
 	n.external(ctx)
 	n.events(ctx)
 	n.details(ctx)
-	n.Troupe = all[api.Actor](ctx, n, "actors")
-	return n.dumpedNode
+	n.Actors = all[api.Actor](ctx, n, "actors")
+	return n.Dump
 }
 
 // failed records a part that could not be collected. It ignores a part that the agent does not
@@ -64,8 +65,8 @@ func (n *collector) failed(ctx context.Context, part string, err error) {
 		return
 	case ctx.Err() != nil:
 		err = errors.New("no time left")
-	case errors.Is(err, client.ErrTooLarge):
-		err = client.ErrTooLarge
+	case errors.Is(err, cli.ErrTooLarge):
+		err = cli.ErrTooLarge
 	}
 	n.Errors = append(n.Errors, part+": "+err.Error())
 }
@@ -77,7 +78,7 @@ func (n *collector) fits(value any) error {
 		return err
 	}
 	if n.left -= int64(len(text)); n.left < 0 {
-		return client.ErrTooLarge
+		return cli.ErrTooLarge
 	}
 	return nil
 }
@@ -102,13 +103,13 @@ func one[T any](ctx context.Context, n *collector, resource string) *T {
 
 // all collects a list.
 func all[T any](ctx context.Context, n *collector, resource string) []T {
-	items, _, err := client.All[T](ctx, n.client, resource, nil, 0)
+	items, _, err := cli.All[T](ctx, n.client, resource, nil, 0)
 	return keep(ctx, n, resource, items, err)
 }
 
 // whole collects a resource that has fields besides its list.
 func whole[T, I any, P api.Paged[T, I]](ctx context.Context, n *collector, resource string) *T {
-	value, err := client.Whole[T, I, P](ctx, n.client, resource)
+	value, err := cli.Whole[T, I, P](ctx, n.client, resource)
 	return keep(ctx, n, resource, value, err)
 }
 
@@ -117,8 +118,8 @@ func (n *collector) readiness(ctx context.Context) {
 	text, status, err := n.client.Text(ctx, "readyz?verbose")
 	text = keep(ctx, n, "readyz", text, err)
 	n.Readiness = readinessOf(text, text != "" && status == http.StatusOK)
-	if n.Stat != nil {
-		n.Readiness.Since = n.Stat.Since
+	if n.Status != nil {
+		n.Readiness.Since = n.Status.Since
 	}
 }
 
@@ -149,10 +150,10 @@ func (n *collector) text(ctx context.Context) {
 
 // external collects external configuration without its documents.
 func (n *collector) external(ctx context.Context) {
-	n.Ext = whole[api.External, api.ExternalEntry](ctx, n, "external")
-	if n.Ext != nil {
-		for i := range n.Ext.Layers {
-			n.Ext.Layers[i].Document = nil
+	n.External = whole[api.External, api.ExternalEntry](ctx, n, "external")
+	if n.External != nil {
+		for i := range n.External.Layers {
+			n.External.Layers[i].Document = nil
 		}
 	}
 }
@@ -160,7 +161,7 @@ func (n *collector) external(ctx context.Context) {
 // events collects the end of the journal.
 func (n *collector) events(ctx context.Context) {
 	query := url.Values{"limit": {fmt.Sprint(api.MaxLimit)}}
-	for before := uint64(0); len(n.Journal) < mostEvents; {
+	for before := uint64(0); len(n.Events) < mostEvents; {
 		var page api.EventPage
 		err := n.client.Get(ctx, "events", query, &page)
 		if err == nil {
@@ -170,7 +171,7 @@ func (n *collector) events(ctx context.Context) {
 			n.failed(ctx, "events", err)
 			return
 		}
-		n.Journal = append(n.Journal, page.Items...)
+		n.Events = append(n.Events, page.Items...)
 		if page.Next == 0 {
 			return
 		}
@@ -185,7 +186,7 @@ func (n *collector) events(ctx context.Context) {
 
 // details collects services. Services that are not in sync come first.
 func (n *collector) details(ctx context.Context) {
-	order := slices.Clone(n.All)
+	order := slices.Clone(n.Services)
 	slices.SortStableFunc(order, func(a, b api.Service) int {
 		rank := func(s api.Service) int {
 			if s.State == api.ServiceInSync && s.Error == "" {

@@ -15,16 +15,16 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // TestCollectKeepsTheLimit: a part above the limit is an error of the node. The backend of the
 // archive answers with the same error.
 func TestCollectKeepsTheLimit(t *testing.T) {
 	agent := apitest.Start(t, apitest.New(50), nil)
-	n := collect(t.Context(), client.New(agent.Address), "shop-a", 2000)
-	if n.Stat == nil || n.Progress == nil || n.All != nil || len(n.Details) != 0 {
-		t.Errorf("status %v, resync %v, %d services, %d details", n.Stat, n.Progress, len(n.All), len(n.Details))
+	n := collect(t.Context(), cli.NewClient(agent.Address), "shop-a", 2000)
+	if n.Status == nil || n.Resync == nil || n.Services != nil || len(n.Details) != 0 {
+		t.Errorf("status %v, resync %v, %d services, %d details", n.Status, n.Resync, len(n.Services), len(n.Details))
 	}
 	const want = "services: above the limit of size"
 	if !slices.Contains(n.Errors, want) {
@@ -33,8 +33,8 @@ func TestCollectKeepsTheLimit(t *testing.T) {
 	if _, err := newArchived(n).Services(t.Context()); err == nil || !strings.Contains(err.Error(), "not in the archive: "+want) {
 		t.Errorf("services of the archive: %v", err)
 	}
-	if n = collect(t.Context(), client.New(agent.Address), "shop-a", 1<<20); len(n.All) != 50 || len(n.Details) != 50 || slices.Contains(n.Errors, want) {
-		t.Errorf("%d services, %d details: %q", len(n.All), len(n.Details), n.Errors)
+	if n = collect(t.Context(), cli.NewClient(agent.Address), "shop-a", 1<<20); len(n.Services) != 50 || len(n.Details) != 50 || slices.Contains(n.Errors, want) {
+		t.Errorf("%d services, %d details: %q", len(n.Services), len(n.Details), n.Errors)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestCollectLeavesOut(t *testing.T) {
 	if _, err := backend.ApplyExternal(t.Context(), "tenant", []byte(`{"note":"`+document+`"}`)); err != nil {
 		t.Fatal(err)
 	}
-	c := client.New(agent.Address)
+	c := cli.NewClient(agent.Address)
 	secrets := map[string]string{document: "external", "shop/web": "actors/agent/world/services/shop~service-001/mailbox"}
 	for secret, resource := range secrets {
 		var shown json.RawMessage
@@ -60,9 +60,9 @@ func TestCollectLeavesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Ext == nil || len(n.Ext.Layers) != 1 || n.Ext.Layers[0].Source != "tenant" ||
-		!slices.ContainsFunc(n.Troupe, func(a api.Actor) bool { return a.Pending == 1 }) {
-		t.Errorf("external configuration %+v, actors %+v", n.Ext, n.Troupe)
+	if n.External == nil || len(n.External.Layers) != 1 || n.External.Layers[0].Source != "tenant" ||
+		!slices.ContainsFunc(n.Actors, func(a api.Actor) bool { return a.Pending == 1 }) {
+		t.Errorf("external configuration %+v, actors %+v", n.External, n.Actors)
 	}
 	for secret := range secrets {
 		if strings.Contains(string(text), secret) {
@@ -106,15 +106,15 @@ func TestHostileAgent(t *testing.T) {
 				fmt.Fprint(w, `{}`)
 			}
 		}))
-		n := collect(t.Context(), client.New(strings.TrimPrefix(agent.URL, "http://")), "n1", 1<<18)
+		n := collect(t.Context(), cli.NewClient(strings.TrimPrefix(agent.URL, "http://")), "n1", 1<<18)
 		agent.Close()
 		if !slices.ContainsFunc(n.Errors, func(e string) bool { return strings.Contains(e, c.want) }) {
 			t.Errorf("%s: no error %q in %q", name, c.want, n.Errors)
 		}
-		if n.Name != "n1" || c.path != "status" && n.Stat == nil || n.Stat != nil && n.Stat.Node != "n1" {
-			t.Errorf("%s: node %s, %+v", name, n.Name, n.Stat)
+		if n.Name != "n1" || c.path != "status" && n.Status == nil || n.Status != nil && n.Status.Node != "n1" {
+			t.Errorf("%s: node %s, %+v", name, n.Name, n.Status)
 		}
-		if err := writeArchive(io.Discard, dumpManifest{Time: time.Now()}, []*dumpedNode{n}); err != nil {
+		if err := writeArchive(io.Discard, dumpManifest{Time: time.Now()}, []*api.Dump{n}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,5 +7,5 @@
 // An archive (dump.go) is a gzipped tar: manifest.json, and a directory for each node with a JSON
 // document for each resource. It has no states of actors and no contents of messages, no sessions
 // with the addresses of clients, and no documents of external configuration. It has the names and
-// addresses of nodes, pods and services. archivedAgent answers from it in the place of an agent.
+// addresses of nodes, pods and services. archived answers from it in the place of an agent.
 package fleet

@@ -14,7 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // Limits of an archive, which may come from any source: bytes of a file and of the unpacked
@@ -40,7 +41,7 @@ type dumpManifest struct {
 const left = "no states of actors, no contents of messages, no sessions of clients, no documents of external configuration"
 
 // writeArchive writes an archive. Each node has one file for each of its parts.
-func writeArchive(to io.Writer, m dumpManifest, nodes []*dumpedNode) error {
+func writeArchive(to io.Writer, m dumpManifest, nodes []*api.Dump) error {
 	m.Left = left
 	packed := gzip.NewWriter(to)
 	files := tar.NewWriter(packed)
@@ -55,7 +56,7 @@ func writeArchive(to io.Writer, m dumpManifest, nodes []*dumpedNode) error {
 }
 
 // writeNode writes the files of a node.
-func writeNode(files *tar.Writer, at time.Time, n *dumpedNode) error {
+func writeNode(files *tar.Writer, at time.Time, n *api.Dump) error {
 	if !isName(n.Name) {
 		return fmt.Errorf("%q is no name of a node", n.Name)
 	}
@@ -91,12 +92,12 @@ func add(files *tar.Writer, name string, at time.Time, value any) error {
 // readArchive reads an archive; its nodes are ordered by name. It skips files with unknown names
 // unread, and refuses everything that writeArchive does not write: files that are not regular, a
 // file that is there twice, a node under the name of another one, and sizes above the limits.
-func readArchive(from io.Reader) (*dumpManifest, []*dumpedNode, error) {
+func readArchive(from io.Reader) (*dumpManifest, []*api.Dump, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, nil, err
 	}
-	files, budget := tar.NewReader(&limited{packed, mostArchive}), client.NewBudget(mostArchive)
+	files, budget := tar.NewReader(&limited{packed, mostArchive}), cli.NewBudget(mostArchive)
 	manifest, parts, known := &dumpManifest{}, map[string]map[string]json.RawMessage{}, partNames()
 	for {
 		header, err := files.Next()
@@ -117,9 +118,9 @@ func readArchive(from io.Reader) (*dumpManifest, []*dumpedNode, error) {
 		case isManifest && !manifest.Time.IsZero(), !isManifest && parts[node][part] != nil:
 			err = errors.New("the file is there twice")
 		case isManifest:
-			err = client.Decode(text, manifest)
+			err = cli.Decode(text, manifest)
 		case parts[node] == nil && len(parts) == mostNodes:
-			err = fmt.Errorf("more than %d nodes: %w", mostNodes, client.ErrTooLarge)
+			err = fmt.Errorf("more than %d nodes: %w", mostNodes, cli.ErrTooLarge)
 		default:
 			if parts[node] == nil {
 				parts[node] = map[string]json.RawMessage{}
@@ -133,7 +134,7 @@ func readArchive(from io.Reader) (*dumpManifest, []*dumpedNode, error) {
 	if manifest.Time.IsZero() {
 		return nil, nil, errors.New("it has no manifest.json: no archive of troupe sysdump")
 	}
-	var nodes []*dumpedNode
+	var nodes []*api.Dump
 	for name, part := range parts {
 		n, err := nodeOf(name, part)
 		if err != nil {
@@ -141,7 +142,7 @@ func readArchive(from io.Reader) (*dumpManifest, []*dumpedNode, error) {
 		}
 		nodes = append(nodes, n)
 	}
-	slices.SortFunc(nodes, func(a, b *dumpedNode) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b *api.Dump) int { return strings.Compare(a.Name, b.Name) })
 	return manifest, nodes, nil
 }
 
@@ -161,14 +162,14 @@ func partOf(file string) (node, part string, ok bool) {
 // partNames are the parts of a node.
 func partNames() map[string]bool {
 	names := map[string]bool{}
-	for field := range reflect.TypeFor[dumpedNode]().Fields() {
+	for field := range reflect.TypeFor[api.Dump]().Fields() {
 		names[field.Tag.Get("json")] = true
 	}
 	return names
 }
 
 // readFile reads a regular file. A sparse one has a large size and no content.
-func readFile(files io.Reader, header *tar.Header, budget *client.Budget) ([]byte, error) {
+func readFile(files io.Reader, header *tar.Header, budget *cli.Budget) ([]byte, error) {
 	for record := range header.PAXRecords {
 		if strings.HasPrefix(record, "GNU.sparse.") {
 			return nil, errors.New("the file is sparse")
@@ -178,22 +179,22 @@ func readFile(files io.Reader, header *tar.Header, budget *client.Budget) ([]byt
 	case header.Typeflag != tar.TypeReg:
 		return nil, errors.New("the file is not a regular one")
 	case header.Size > mostFile:
-		return nil, fmt.Errorf("%d bytes: %w", header.Size, client.ErrTooLarge)
+		return nil, fmt.Errorf("%d bytes: %w", header.Size, cli.ErrTooLarge)
 	}
 	return budget.Read(files, header.Size)
 }
 
 // nodeOf decodes the parts of a node.
-func nodeOf(name string, parts map[string]json.RawMessage) (*dumpedNode, error) {
-	n := &dumpedNode{}
+func nodeOf(name string, parts map[string]json.RawMessage) (*api.Dump, error) {
+	n := &api.Dump{}
 	for part, text := range parts {
 		// an object with one field, so that no copy of all parts is needed
 		whole := slices.Concat([]byte(`{"`+part+`":`), text, []byte(`}`))
-		if err := client.Decode(whole, n); err != nil {
+		if err := cli.Decode(whole, n); err != nil {
 			return nil, fmt.Errorf("%s: %w", part, err)
 		}
 	}
-	if n.Name != name || n.Stat != nil && n.Stat.Node != name {
+	if n.Name != name || n.Status != nil && n.Status.Node != name {
 		return nil, errors.New("the files are of another node")
 	}
 	return n, nil
@@ -207,7 +208,7 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		return 0, client.ErrTooLarge
+		return 0, cli.ErrTooLarge
 	}
 	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)

@@ -136,7 +136,7 @@ func TestNames(t *testing.T) {
 		if got := isName(text); got != want {
 			t.Errorf("%q: %t", text, got)
 		}
-		err := writeArchive(io.Discard, dumpManifest{Time: time.Now()}, []*dumpedNode{{Name: text, Stat: &api.NodeStatus{Node: text}}})
+		err := writeArchive(io.Discard, dumpManifest{Time: time.Now()}, []*api.Dump{{Name: text, Status: &api.NodeStatus{Node: text}}})
 		if (err == nil) != want {
 			t.Errorf("%q is written: %v", text, err)
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -44,7 +43,7 @@ func newFleet(cmd *cobra.Command, timeout time.Duration) *fleet {
 // member is one node with the client of its agent; problem is the reason if the node has no agent.
 type member struct {
 	node, problem string
-	client        *client.Client
+	client        *cli.Client
 }
 
 // members finds the agents of all nodes.
@@ -60,7 +59,7 @@ func (f *fleet) members(ctx context.Context) ([]member, error) {
 	out := make([]member, len(agents))
 	for i := range agents {
 		a := &agents[i]
-		out[i] = member{a.Node, a.Problem, client.NewThrough(a.Transport, a.URL, "node "+a.Node)}
+		out[i] = member{a.Node, a.Problem, cli.NewThrough(a.Transport, a.URL, "node "+a.Node)}
 	}
 	return out, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/cli"
 )
 
 // TestSilentNodesHideNoOther: however many nodes hang, all others have their turn before the whole
@@ -15,7 +15,7 @@ import (
 func TestSilentNodesHideNoOther(t *testing.T) {
 	members := make([]member, 5*atOnce)
 	for i := range members {
-		members[i].client = &client.Client{}
+		members[i].client = &cli.Client{}
 	}
 	good := map[int]bool{len(members) - 1: true, len(members) / 2: true}
 	// a node that hangs gives its turn away after 10 ms, and ends after 40 ms

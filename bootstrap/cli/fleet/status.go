@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/page"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
 
@@ -106,9 +111,9 @@ func (f *fleet) statuses(ctx context.Context, progress io.Writer) ([]nodeStatus,
 // askStatus queries the agent of a node; "" = the node is not known. What answers may have the name
 // of another node: that is an error, and the line has the name that the cluster gives. An agent of
 // an earlier version has no status; that is an error, too.
-func askStatus(ctx context.Context, c *client.Client, node string) nodeStatus {
+func askStatus(ctx context.Context, c *cli.Client, node string) nodeStatus {
 	s := nodeStatus{NodeStatus: &api.NodeStatus{}}
-	err := c.Limited(client.NewBudget(mostStatus)).Get(ctx, "status", nil, s.NodeStatus)
+	err := c.Limited(cli.NewBudget(mostStatus)).Get(ctx, "status", nil, s.NodeStatus)
 	if says := s.Node; err == nil && (node != "" && says != node || !isName(says)) {
 		s.NodeStatus = &api.NodeStatus{}
 		err = fmt.Errorf("what answers is not the agent of this node: it has the name %q", says)
@@ -253,4 +258,53 @@ func nodeLines(c *cli.Columns, lines []nodeStatus, now time.Time) {
 	for i := range lines {
 		c.Row(lines[i].cells(now)...)
 	}
+}
+
+// servePage serves the page of all nodes until ctx ends. The page uses the rights of the user's
+// kubeconfig, so it accepts only requests from this machine.
+func (f *fleet) servePage(ctx context.Context, address string, std cli.Streams) error {
+	if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() {
+		return cli.Usagef("--serve: expected a loopback address and a port, such as 127.0.0.1:8080, got %q", address)
+	}
+	var one sync.Mutex // one request at a time queries the agents
+	pages, err := page.Cluster(func(ctx context.Context) (titles []any, rows [][]any, err error) {
+		one.Lock()
+		defer one.Unlock()
+		ctx, cancel := context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+		lines, err := f.statuses(ctx, io.Discard)
+		for i := range lines {
+			row := lines[i].cells(time.Now())
+			for j, cell := range row {
+				row[j] = cli.Printable(fmt.Sprint(cell)) // for a terminal that gets the page
+			}
+			rows = append(rows, row)
+		}
+		return columns(), rows, err
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for the page of all nodes: %w", err)
+	}
+	server := &http.Server{Handler: localOnly(pages), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	fmt.Fprintf(std.Out, "all nodes: http://%s/, until Ctrl-C\n", listener.Addr())
+	if err := healthcheck.Serve(ctx, server, listener, 0); err != nil {
+		return fmt.Errorf("serve the page of all nodes: %w", err)
+	}
+	return nil
+}
+
+// localOnly refuses requests to a host name, because DNS rebinding could lead the name of another
+// site here.
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at, err := netip.ParseAddrPort(r.Host); err != nil || !at.Addr().IsLoopback() {
+			http.Error(w, "use the address that the command has printed", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // newActorsCommand returns `troupe actors` with its commands; alone it lists the actors.
@@ -38,8 +38,8 @@ func newGetActors(std cli.Streams) *cobra.Command {
 		if *limit < 0 {
 			return cli.Usagef("invalid argument \"%d\" for \"--limit\": expected 0 or more", *limit)
 		}
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
-			all, total, err := client.All[api.Actor](ctx, c, "actors", values, *limit)
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
+			all, total, err := cli.All[api.Actor](ctx, c, "actors", values, *limit)
 			return &answer{all, func(c *cli.Columns) {
 				c.Table("", all)
 				if len(all) < total {
@@ -86,7 +86,7 @@ func newActorsShow(std cli.Streams) *cobra.Command {
 	}
 	l := New(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
 			d, err := askActor(ctx, c, args[0])
 			return &answer{d, func(c *cli.Columns) { actorTable(c, d) }}, err
 		})
@@ -105,11 +105,11 @@ func escapePath(path string) string {
 
 // actorPath returns the path of an actor from its name (address.Named); the name itself if it stands
 // for none or for several.
-func actorPath(ctx context.Context, c *client.Client, name string) (string, error) {
+func actorPath(ctx context.Context, c *cli.Client, name string) (string, error) {
 	if strings.HasPrefix(name, address.RootName+"/") {
 		return name, nil
 	}
-	all, _, err := client.All[api.Actor](ctx, c, "actors", nil, 0)
+	all, _, err := cli.All[api.Actor](ctx, c, "actors", nil, 0)
 	if found := address.Named(name, all, func(a api.Actor) string { return a.Path }); len(found) == 1 {
 		name = found[0]
 	}
@@ -117,7 +117,7 @@ func actorPath(ctx context.Context, c *client.Client, name string) (string, erro
 }
 
 // askActor reads an actor. Only its state needs an answer of the actor, so it may be missing.
-func askActor(ctx context.Context, c *client.Client, name string) (*actorDetail, error) {
+func askActor(ctx context.Context, c *cli.Client, name string) (*actorDetail, error) {
 	path, err := actorPath(ctx, c, name)
 	if err != nil {
 		return nil, err
@@ -139,21 +139,17 @@ func askActor(ctx context.Context, c *client.Client, name string) (*actorDetail,
 
 // actorTable prints one actor.
 func actorTable(c *cli.Columns, d *actorDetail) {
-	c.Row("Actor:", d.Path)
-	c.Row("Kind:", d.Kind)
-	c.Row("State:", d.State)
-	c.Row("Incarnation:", fmt.Sprintf("%d, started %s, %d restarts, %d failures", d.Incarnation, api.Ago(d.Since), d.Restarts, d.Failures))
+	c.Details("Actor:", d.Path, "Kind:", d.Kind, "State:", d.State,
+		"Incarnation:", fmt.Sprintf("%d, started %s, %d restarts, %d failures", d.Incarnation, api.Ago(d.Since), d.Restarts, d.Failures))
 	if d.Strategy != "" {
 		c.Row("Supervises:", d.Strategy+", "+budget(&d.Actor))
 	}
-	c.Row("Messages:", fmt.Sprintf("%d received, %d coalesced, %d discarded, the last %s", d.Received, d.Coalesced, d.Discarded, d.LastMessage))
-	c.Row("Busy:", api.Elapsed(d.BusySeconds))
+	c.Details("Messages:", fmt.Sprintf("%d received, %d coalesced, %d discarded, the last %s", d.Received, d.Coalesced, d.Discarded, d.LastMessage),
+		"Busy:", api.Elapsed(d.BusySeconds))
 	if d.Handling != "" {
 		c.Row("Handles:", fmt.Sprintf("%s for %s", d.Handling, api.Elapsed(d.HandlingSeconds)))
 	}
-	if d.NotKnown != "" {
-		c.Row("State unknown:", d.NotKnown)
-	}
+	c.Details("State unknown:", d.NotKnown)
 	c.Table(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, api.Elapsed(d.OldestSeconds), d.MostPending), d.Mailbox.Messages)
 	c.Table("Failures, the newest first", d.Failed)
 	trafficTable(c, d.Traffic)
@@ -212,7 +208,7 @@ func newActorsTrace(std cli.Streams) *cobra.Command {
 
 // newGetTree returns `troupe get tree`.
 func newGetTree(std cli.Streams) *cobra.Command {
-	return newQuery(std, "tree", "Show the actors as a tree", func(ctx context.Context, c *client.Client) (*answer, error) {
+	return newQuery(std, "tree", "Show the actors as a tree", func(ctx context.Context, c *cli.Client) (*answer, error) {
 		var page api.Page[*api.TreeNode]
 		err := c.Get(ctx, "tree", nil, &page)
 		return &answer{page.Items, func(c *cli.Columns) {
@@ -256,4 +252,106 @@ func below(n *api.TreeNode) int {
 		count += child.Below
 	}
 	return count
+}
+
+// ActorChange is the change of one actor between two instants.
+type ActorChange struct {
+	Path string `json:"path"`
+	// Kind of the change: "new", "gone" or "changed".
+	What string `json:"what"`
+	// Before or After is nil if the actor did not exist.
+	Before *api.Actor `json:"before,omitempty"`
+	After  *api.Actor `json:"after,omitempty"`
+}
+
+// newActorsCompare returns `troupe actors compare`.
+func newActorsCompare(std cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "compare BEFORE [AFTER]", Short: "Show the changes since a list of the actors was saved, or between two lists",
+		Example: "  troupe actors --limit 0 -o json > before.json\n  troupe actors compare before.json", Args: cobra.RangeArgs(1, 2),
+	}
+	l := New(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var lists [2][]api.Actor
+		for i, name := range args {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return fmt.Errorf("read list of actors: %w", err)
+			}
+			if err := json.Unmarshal(data, &lists[i]); err != nil {
+				return fmt.Errorf("read list of actors %s: %w", name, err)
+			}
+		}
+		compare := func() *answer {
+			changes := compareActors(lists[0], lists[1])
+			return &answer{changes, func(c *cli.Columns) { changesTable(c, changes) }}
+		}
+		if len(args) == 2 {
+			a := compare()
+			return l.Out.Print(std.Out, a.value, a.table)
+		}
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (_ *answer, err error) {
+			if lists[1], _, err = cli.All[api.Actor](ctx, c, "actors", nil, 0); err != nil {
+				return nil, err
+			}
+			return compare(), nil
+		})
+	}
+	return cmd
+}
+
+// compareActors returns the actors that are new, gone, or were active, in the order of their paths.
+// Both lists have that order.
+func compareActors(before, after []api.Actor) []ActorChange {
+	changes := []ActorChange{}
+	for len(before)+len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0].Path < after[0].Path:
+			changes = append(changes, ActorChange{before[0].Path, "gone", &before[0], nil})
+			before = before[1:]
+		case len(before) == 0 || after[0].Path < before[0].Path:
+			changes = append(changes, ActorChange{after[0].Path, "new", nil, &after[0]})
+			after = after[1:]
+		default:
+			b, a := &before[0], &after[0]
+			if b.State != a.State || b.Incarnation != a.Incarnation || b.Received != a.Received || b.Failures != a.Failures || b.Pending != a.Pending {
+				changes = append(changes, ActorChange{a.Path, "changed", b, a})
+			}
+			before, after = before[1:], after[1:]
+		}
+	}
+	return changes
+}
+
+// changesTable prints the differences of numbers. A number that fell belongs to a new actor of the
+// same name.
+func changesTable(c *cli.Columns, changes []ActorChange) {
+	c.Row("ACTOR", "CHANGE", "STATE", "INCARNATION", "PENDING", "RECEIVED", "FAILURES", "BUSY")
+	for _, change := range changes {
+		b, a := change.Before, change.After
+		switch {
+		case b == nil:
+			c.Row(a.Path, change.What, a.State, a.Incarnation, a.Pending, a.Received, a.Failures, api.Elapsed(a.BusySeconds))
+		case a == nil:
+			c.Row(b.Path, change.What, "", "", "", "", "", "")
+		default:
+			state := a.State
+			if b.State != a.State {
+				state = b.State + " > " + a.State
+			}
+			grown := func(from, to uint64) string { return fmt.Sprintf("%+d", int64(to)-int64(from)) }
+			c.Row(a.Path, change.What, state, grown(b.Incarnation, a.Incarnation), grown(b.Pending, a.Pending), grown(b.Received, a.Received),
+				grown(b.Failures, a.Failures), api.Elapsed(a.BusySeconds-b.BusySeconds))
+		}
+	}
+}
+
+// newDeadLetters returns `troupe actors dead-letters`.
+func newDeadLetters(std cli.Streams) *cobra.Command {
+	return newQuery(std, "dead-letters", "Show messages that were not delivered", Fetch("dead-letters", nil, func(c *cli.Columns, d *api.DeadLetters) {
+		c.Table("", d.Items)
+		if int(d.Count) > len(d.Items) {
+			c.Section(fmt.Sprintf("the latest of %d", d.Count))
+		}
+	}))
 }

@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
@@ -125,7 +125,7 @@ const (
 )
 
 // injectFault injects a fault, and waits for its outcome if wait is set.
-func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool) (*live.Record, error) {
+func injectFault(ctx context.Context, c *cli.Client, f live.Fault, wait bool) (*live.Record, error) {
 	var record live.Record
 	if err := c.PostFor(ctx, "chaos", api.ChaosRequest{Fault: f}, &record); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool)
 }
 
 // chaosStatus queries the status after a pause.
-func chaosStatus(ctx context.Context, c *client.Client, pause time.Duration) (*live.Status, error) {
+func chaosStatus(ctx context.Context, c *cli.Client, pause time.Duration) (*live.Status, error) {
 	select {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the outcome: %w", ctx.Err())
@@ -157,21 +157,13 @@ func chaosStatus(ctx context.Context, c *client.Client, pause time.Duration) (*l
 
 // recordTable prints one fault with its outcome.
 func recordTable(c *cli.Columns, r *live.Record) {
-	c.Row("ID:", r.ID)
-	c.Row("Actor:", r.Actor)
-	c.Row("Fault:", r.What)
-	c.Row("Injected by:", r.Who)
-	c.Row("State:", r.State)
-	c.Row("Began:", api.Clock(r.Began))
+	c.Details("ID:", r.ID, "Actor:", cmp.Or(r.Actor, "-"), "Fault:", r.What, "Injected by:", r.Who, "State:", r.State, "Began:", api.Clock(r.Began))
 	if r.Ended.IsZero() {
 		c.Row("Ends:", api.Clock(r.Until)+", or with: troupe chaos stop")
 	} else {
 		c.Row("Ended:", api.Clock(r.Ended)+" ("+r.EndedBy+")")
 	}
-	c.Row("Struck:", r.Struck)
-	if r.Outcome != "" {
-		c.Row("Outcome:", r.Outcome)
-	}
+	c.Details("Struck:", r.Struck, "Outcome:", r.Outcome)
 }
 
 // newChaosStopCommand returns `troupe chaos stop`, the emergency stop: it needs no argument and

@@ -13,7 +13,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // explanation is the state of one service and of its frontends, with reasons.
@@ -73,7 +72,7 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 		case *isPacket && len(args) != 2:
 			return cli.Usagef("expected --packet SOURCE DESTINATION:PORT/PROTOCOL")
 		case *isPacket:
-			return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+			return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
 				e := &explainedPacket{Packet: new(api.Packet)}
 				err := c.Get(ctx, "packet", url.Values{"source": args[:1], "destination": args[1:]}, e.Packet)
 				if err == nil {
@@ -88,7 +87,7 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 		if err != nil {
 			return err
 		}
-		return l.Show(cmd, std, func(ctx context.Context, c *client.Client) (*answer, error) {
+		return l.Show(cmd, std, func(ctx context.Context, c *cli.Client) (*answer, error) {
 			e, err := askExplanation(ctx, c, path)
 			return &answer{e, func(c *cli.Columns) { explanationTable(c, e) }}, err
 		})
@@ -97,7 +96,7 @@ frontends do not; the endpoints with their shares; the row in VPP now.`,
 }
 
 // askExplanation queries the agent for a service. Its actor may end between two queries.
-func askExplanation(ctx context.Context, c *client.Client, path string) (*explanation, error) {
+func askExplanation(ctx context.Context, c *cli.Client, path string) (*explanation, error) {
 	var detail api.ServiceDetail
 	if err := c.Get(ctx, path, nil, &detail); err != nil {
 		return nil, err
@@ -216,17 +215,13 @@ func why(s *api.ServiceDetail, f *api.Frontend) []string {
 
 // explanationTable prints an explanation.
 func explanationTable(c *cli.Columns, e *explanation) {
-	c.Row("Service:", e.Service)
-	c.Row("Served:", fmt.Sprintf("%s: %s", e.Served, e.Served.Why()))
-	c.Row("State:", e.State)
+	c.Details("Service:", e.Service, "Served:", fmt.Sprintf("%s: %s", e.Served, e.Served.Why()), "State:", e.State)
 	for _, reason := range e.Because {
 		c.Row("Because:", reason)
 	}
 	if e.Actor != nil {
-		c.Row("Actor:", fmt.Sprintf("%s, %s, incarnation %d, %d messages pending", e.Actor.Path, e.Actor.State, e.Actor.Incarnation, e.Actor.Pending))
-		if e.Actor.LastFailure != "" {
-			c.Row("Last failure:", e.Actor.LastFailure)
-		}
+		c.Details("Actor:", fmt.Sprintf("%s, %s, incarnation %d, %d messages pending", e.Actor.Path, e.Actor.State, e.Actor.Incarnation, e.Actor.Pending),
+			"Last failure:", e.Actor.LastFailure)
 	}
 	e.table(c)
 	c.Table("Frontends", e.Frontends)
@@ -299,3 +294,71 @@ func (e *explanation) unused(c *cli.Columns) {
 		c.Row(text, why)
 	}
 }
+
+// explainedPacket is a packet with a reading of VPP.
+type explainedPacket struct {
+	*api.Packet
+	reading
+}
+
+// compare takes a reading of VPP. The shares in VPP are not known where it differs.
+func (p *explainedPacket) compare(r reading) {
+	p.reading = r
+	p.VPP = r.standing(p.Destination, p.VPP)
+	if len(r.Differences) > 0 {
+		p.InVPP = []api.Row{}
+		for i := range p.Backends {
+			p.Backends[i].ShareInVPP = 0
+		}
+	}
+}
+
+// packetTable prints what happens to a packet.
+func packetTable(c *cli.Columns, p *explainedPacket) {
+	c.Details("Packet:", p.Source+" -> "+p.Destination, "Client:", p.Class, "Action:", p.Action)
+	if f := p.Frontend; f != nil {
+		port := ""
+		if f.Port != "" {
+			port = ", port " + f.Port
+		}
+		c.Row("Frontend:", fmt.Sprintf("%s of %s%s, for clients: %s", f.Kind, p.Service, port, f.From))
+	}
+	for _, reason := range p.Because {
+		c.Row("Because:", reason)
+	}
+	vpp := p.VPP
+	if vpp == api.NoRow && p.Action == "none" {
+		vpp = "no row, and none is needed"
+	}
+	c.Row("Row in VPP:", vpp)
+	p.table(c)
+	p.repairs(c)
+	if len(p.Backends) > 0 {
+		c.Section("Destination becomes one of")
+		c.Row("ENDPOINT", "SHARE", "SHARE IN VPP", "SOURCE")
+	}
+	for _, b := range p.Backends {
+		source := "kept"
+		if b.SourceReplaced {
+			source = "an address of this node"
+		}
+		inVPP := percent(b.ShareInVPP)
+		if len(p.Differences) > 0 {
+			inVPP = "unknown"
+		}
+		cells := []any{b.Address, percent(b.Share), inVPP, source}
+		if b.Fault != "" {
+			cells = append(cells, b.Fault)
+		}
+		c.Row(cells...)
+	}
+	if len(p.InVPP) > 0 {
+		c.Section("In VPP")
+		RowsTable(c, p.InVPP)
+	}
+	c.Table("Frontends that do not decide", p.Others)
+	c.Table("Approximations", p.Approximations)
+}
+
+// percent formats a share.
+func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/podforward"
 )
@@ -26,6 +25,7 @@ func Commands(std cli.Streams) []*cobra.Command {
 	get := cli.Group("get", "Query a running agent",
 		newGetServices(std), newGetService(std), newGetSessions(std), newGetActors(std), newGetTree(std), newGetEvents(std), newGetDiff(std),
 		newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole[api.Interfaces, api.Interface]("interfaces", interfacesTable)),
+		newQuery(std, "addresses", "List the load-balancer addresses of pools, and which of them this node owns", whole[api.Addresses, api.Address]("addresses", addressesTable)),
 		newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole[api.Nodes, api.Node]("nodes", nodesTable)),
 		newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable)))
 	return []*cobra.Command{
@@ -111,16 +111,16 @@ func AgentFlagsLast(args []string) []string {
 }
 
 // Client returns a client for the agent.
-func (l *Query) Client(ctx context.Context) (*client.Client, error) {
+func (l *Query) Client(ctx context.Context) (*cli.Client, error) {
 	switch {
 	case l.Socket != "" && l.Node != "":
 		return nil, cli.Usagef("--control-socket and --node exclude each other")
 	case l.Socket != "":
-		return client.NewControl(l.Socket), nil
+		return cli.NewControl(l.Socket), nil
 	case l.Node == "" && l.socketOfUser != "":
-		return client.NewControl(l.socketOfUser), nil
+		return cli.NewControl(l.socketOfUser), nil
 	case l.Node == "":
-		return client.New(strings.TrimPrefix(l.address, "http://")), nil
+		return cli.NewClient(strings.TrimPrefix(l.address, "http://")), nil
 	}
 	way, err := l.Way()
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *Query) Client(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.NewThrough(agent.Transport, agent.URL, "node "+l.Node), nil
+	return cli.NewThrough(agent.Transport, agent.URL, "node "+l.Node), nil
 }
 
 // Way returns the access to the agents through the API server.
@@ -216,11 +216,11 @@ func (l *Query) follow(ctx context.Context, to cli.Streams, a *answer, ask func(
 }
 
 // asking asks an agent for the answer of a command.
-type asking = func(context.Context, *client.Client) (*answer, error)
+type asking = func(context.Context, *cli.Client) (*answer, error)
 
 // Fetch asks for one resource, with a table of it.
 func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T)) asking {
-	return func(ctx context.Context, c *client.Client) (*answer, error) {
+	return func(ctx context.Context, c *cli.Client) (*answer, error) {
 		value := new(T)
 		return answered(value, c.Get(ctx, resource, query, value), table)
 	}
@@ -228,8 +228,8 @@ func Fetch[T any](resource string, query url.Values, table func(*cli.Columns, *T
 
 // whole is Fetch for a resource whose list has pages.
 func whole[T, I any, P api.Paged[T, I]](resource string, table func(*cli.Columns, *T)) asking {
-	return func(ctx context.Context, c *client.Client) (*answer, error) {
-		value, err := client.Whole[T, I, P](ctx, c, resource)
+	return func(ctx context.Context, c *cli.Client) (*answer, error) {
+		value, err := cli.Whole[T, I, P](ctx, c, resource)
 		return answered(value, err, table)
 	}
 }
@@ -279,4 +279,63 @@ func NewControl(cmd *cobra.Command) *Control {
 }
 
 // Client returns a client of the control socket.
-func (c *Control) Client() *client.Client { return client.NewControl(c.socket) }
+func (c *Control) Client() *cli.Client { return cli.NewControl(c.socket) }
+
+// Limits of a completion, which must not make a shell wait.
+const (
+	completeTimeout = 2 * time.Second
+	mostCompletions = 1000
+)
+
+// CompleteServices completes the name of a service from the services that the agent knows.
+func CompleteServices(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, args, typed, "services", func(s *api.Service) string { return s.Key })
+}
+
+// completeActors completes the path of an actor.
+func completeActors(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, args, typed, "actors", func(a *api.Actor) string { return a.Path })
+}
+
+// complete asks the same agent as the command. Without an answer there are no names.
+func complete[T any](cmd *cobra.Command, args []string, typed, resource string, name func(*T) string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	l := &Query{}
+	_, l.socketOfUser = agentOfUser("", "")
+	for flag, value := range map[string]*string{
+		"address": &l.address, "control-socket": &l.Socket, "node": &l.Node, "agent-namespace": &l.namespace, "kubeconfig": &l.Kubeconfig,
+	} {
+		*value, _ = cmd.Flags().GetString(flag) // all completed commands have these flags
+	}
+	parent := cmd.Context()
+	if parent == nil { // cobra has no context during completion
+		parent = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(parent, completeTimeout)
+	defer cancel()
+	c, err := l.Client(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, _, err := cli.All[T](ctx, c, resource, nil, 0)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for i := range all {
+		// a shell may run what it completes, and an agent may name its objects as it likes
+		if text := name(&all[i]); strings.HasPrefix(text, typed) && isPath(text) && len(names) < mostCompletions {
+			names = append(names, text)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// isPath reports whether a text has the characters of names, keys and paths only.
+func isPath(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._/~", r))
+	})
+}

@@ -15,7 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/cli/look"
-	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/capture"
@@ -123,7 +122,7 @@ func frontendOf(frontends map[string]netip.AddrPort, p *capture.Packet) string {
 
 // expected asks the agent for its verdict on a packet. "" = the packet is an answer, which the
 // agent does not explain.
-func expected(ctx context.Context, c *client.Client, frontends map[string]netip.AddrPort, p *capture.Packet) string {
+func expected(ctx context.Context, c *cli.Client, frontends map[string]netip.AddrPort, p *capture.Packet) string {
 	name := frontendOf(frontends, p)
 	source, err := netip.ParseAddrPort(p.Source)
 	if err != nil || p.Destination+"/"+p.Protocol != name {

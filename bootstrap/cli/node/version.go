@@ -1,9 +1,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -11,10 +13,12 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/cli"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/features"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
 // Version is the output of `troupe version`.
@@ -130,4 +134,75 @@ func AskVPP(ctx context.Context, socket string) (*VPPVersion, error) {
 		v.Features = append(v.Features, found)
 	}
 	return v, nil
+}
+
+// Layout is what of VPP's set-up by others decides how services are served: names of interfaces.
+type Layout struct {
+	// Bridged are virtual interfaces of bridge domains whose members reach each other without
+	// them.
+	Bridged []string
+	// Enter and Leave say where access lists of other owners are (acl.Others).
+	Enter, Leave string
+	// Unable is why VPP does not refuse clients of services without endpoints; "" = it refuses
+	// them. Unable6 is a reason of IPv6 alone.
+	Unable, Unable6 string
+}
+
+// AskLayout connects to VPP, reads its layout and disconnects again.
+func AskLayout(ctx context.Context, socket string) (*Layout, error) {
+	out := &Layout{}
+	err := withVPP(ctx, socket, func(ctx context.Context, _ *messages.LinkState, c link.Caller) error {
+		var reader interfaces.Reader
+		set, err := reader.Discover(ctx, c, interfaces.Input{})
+		if err != nil {
+			return err
+		}
+		out.Bridged = reader.Bridged()
+		unable, err := routes.Unable(ctx, c)
+		if err != nil {
+			return err
+		}
+		out.Unable, out.Unable6 = cmp.Or(unable, set.GetUnanswered()), set.GetUnanswered6()
+		out.Enter, out.Leave, err = acl.Others(ctx, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("layout of VPP at %s: %w", socket, err)
+	}
+	return out, nil
+}
+
+// withVPP connects to VPP while a function runs. If VPP does not run, it returns an error at once.
+// The connection outlives ctx until the function has returned, so that it can undo what it did.
+func withVPP(ctx context.Context, socket string, use func(context.Context, *messages.LinkState, link.Caller) error) error {
+	connection, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	unconnected := context.AfterFunc(ctx, cancel) // until the function runs
+	defer unconnected()
+	log := slog.New(slog.DiscardHandler)
+	link.Quiet(log)
+	l := link.New(link.Config{Socket: socket}, log)
+	used := make(chan error, 1)
+	reports, connected, reason := 0, false, ""
+	err := l.Run(connection, func(state *messages.LinkState) {
+		switch reports++; {
+		case connected || reason != "" || reports == 1:
+			// the first report comes before the first attempt
+		case state.GetUp() && unconnected():
+			connected = true
+			go func() {
+				used <- use(ctx, state, l)
+				cancel()
+			}()
+		case !state.GetUp():
+			reason = state.GetReason()
+			cancel()
+		}
+	})
+	if connected {
+		err = errors.Join(err, <-used)
+	} else if err == nil {
+		err = errors.New(cmp.Or(reason, "interrupted"))
+	}
+	return errors.Join(err, l.Close())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
+	"github.com/troupe-vpp/troupe/kube/service"
 )
 
 // API is the store on the API server. Its writes have the field manager of the connector. An older
@@ -61,7 +62,7 @@ func (s *API) Observe() (seen render.Observed, policy catalog.Policy, ok bool) {
 	}
 	policy = s.config.Policy.Clone()
 	for _, object := range s.ranges.List() {
-		policy.ServiceRanges = append(policy.ServiceRanges, prefixes(object.(*networkingv1.ServiceCIDR).Spec.CIDRs)...)
+		policy.ServiceRanges = append(policy.ServiceRanges, service.Networks(object.(*networkingv1.ServiceCIDR).Spec.CIDRs)...)
 	}
 	for _, object := range s.nodes.List() {
 		addNode(&policy, object.(*corev1.Node))

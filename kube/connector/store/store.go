@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
+	"github.com/troupe-vpp/troupe/kube/service"
 )
 
 // Store holds the Services and EndpointSlices: an API or a Files.
@@ -99,15 +100,5 @@ func addNode(p *catalog.Policy, n *corev1.Node) {
 			p.Nodes = append(p.Nodes, addr.Unmap())
 		}
 	}
-	p.Pods = append(p.Pods, prefixes(n.Spec.PodCIDRs)...)
-}
-
-// prefixes returns the networks of an object; the API server admits no other texts.
-func prefixes(cidrs []string) (out []netip.Prefix) {
-	for _, cidr := range cidrs {
-		if prefix, err := netip.ParsePrefix(cidr); err == nil {
-			out = append(out, prefix)
-		}
-	}
-	return out
+	p.Pods = append(p.Pods, service.Networks(n.Spec.PodCIDRs)...)
 }
