@@ -60,6 +60,7 @@ type adapter struct {
 	progress *render.Progress[vrrp.Key]
 
 	have        map[vrrp.Key]vrrp.Held // nil = not known
+	doubtful    map[vrrp.Key]bool      // perhaps changed by an operation that VPP has refused
 	unsupported bool                   // VPP has no plugin vrrp
 	owned       map[vrrp.Key]time.Time // since when this node owns groups: changed by After
 }
@@ -85,7 +86,7 @@ type uplink struct {
 
 // New returns the renderer.
 func New(config Config) render.Renderer[vrrp.Key] {
-	a := &adapter{config: config, services: map[string]*service{}, progress: &render.Progress[vrrp.Key]{}, owned: map[vrrp.Key]time.Time{}}
+	a := &adapter{config: config, services: map[string]*service{}, progress: &render.Progress[vrrp.Key]{}, owned: map[vrrp.Key]time.Time{}, doubtful: map[vrrp.Key]bool{}}
 	a.claims = render.NewClaims(render.Rules[vrrp.Key, wish, vrrp.Router]{
 		Order: vrrp.Key.Compare, Resolve: a.resolve, Same: vrrp.Router.Equal, Taken: a.taken, Shared: true,
 	})
@@ -236,8 +237,9 @@ func (a *adapter) Adopt(reading any, known bool) (drifted []vrrp.Key, _ int) {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(now)), a.claims.Keys())
 	a.claims.Change(slices.AppendSeq(keys, maps.Keys(before)), func() { a.have = now })
 	if known {
-		drifted = render.Drifted(before, now, vrrp.Held.Same)
+		drifted = slices.DeleteFunc(render.Drifted(before, now, vrrp.Held.Same), func(k vrrp.Key) bool { return a.doubtful[k] })
 	}
+	clear(a.doubtful)
 	return drifted, 0
 }
 
@@ -258,8 +260,8 @@ func (a *adapter) Next(k vrrp.Key) (s render.Step) {
 	}
 	ops := vrrp.Diff(k, held, want)
 	s.Cost, s.Ops = len(ops), render.Boxed(ops)
-	if !wanted && a.phase < render.Passed && len(a.claims.At(k)) == 0 {
-		s.Gate = render.Closed
+	if wanted && a.phase < render.Rendered || !wanted && a.phase < render.Passed && len(a.claims.At(k)) == 0 {
+		s.Gate = render.Closed // a service that has not rendered may claim the group, too
 	}
 	return s
 }
@@ -277,6 +279,7 @@ func (a *adapter) Record(results []render.Result[vrrp.Key]) {
 		op, _ := r.Op.(vrrp.Op)
 		switch {
 		case r.Err != nil:
+			a.doubtful[op.Key] = a.doubtful[op.Key] || r.Unknown
 		case op.Verb == vrrp.Delete:
 			delete(a.have, op.Key)
 		default:

@@ -108,6 +108,13 @@ func (s *stage) expect(when string, want ...string) {
 func TestAddresses(t *testing.T) {
 	play(t, func(s *stage) {
 		const one, two = "11 high [192.168.16.97] running true", "12 high [192.168.16.98] running true"
+		s.forwards(true, true)
+		s.serve("a/a", 1, "192.168.16.97", "203.0.113.1")
+		s.expect("b/b may have the address, too, without an endpoint")
+		s.Kill()
+		s.Connected()
+		s.found()
+		s.begin()
 		s.serve("a/a", 1, "192.168.16.97", "203.0.113.1")
 		s.serve("b/b", 1, "-192.168.16.98")
 		s.expect("before the node is ready")
