@@ -58,8 +58,8 @@ func (c *Config) Check() error {
 	if c.Namespace == "" {
 		errs = append(errs, errors.New("--namespace is required"))
 	}
-	if c.LeaseDuration < time.Second || c.LeaseDuration%time.Second != 0 {
-		errs = append(errs, fmt.Errorf("--lease-duration %s: expected whole seconds", c.LeaseDuration))
+	if c.LeaseDuration < 3*time.Second || c.LeaseDuration%time.Second != 0 {
+		errs = append(errs, fmt.Errorf("--lease-duration %s: expected whole seconds, at least 3s", c.LeaseDuration))
 	}
 	return errors.Join(errs...)
 }

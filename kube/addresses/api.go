@@ -22,7 +22,7 @@ const (
 	// AddressesAnnotation has the addresses that the Service asks for, at most one of each family,
 	// with a comma between them. It replaces spec.loadBalancerIP.
 	AddressesAnnotation = "troupe.dev/addresses"
-	// SharingAnnotation is a key: Services with the same one may share an address.
+	// SharingAnnotation is a key: Services of a namespace with the same one may share an address.
 	SharingAnnotation = "troupe.dev/address-sharing-key"
 )
 

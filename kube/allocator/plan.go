@@ -23,7 +23,15 @@ import (
 const (
 	reasonGiven     = "Given"
 	reasonNoAddress = "NoAddress"
+	reasonIgnored   = "Ignored"
 	reasonNotAlone  = "LocalNotAlone"
+)
+
+// longest is the most characters of an annotation with addresses, and mostMessage of the message of a
+// condition.
+const (
+	longest     = 128
+	mostMessage = 1024
 )
 
 // seen are the objects of the caches. They are only read.
@@ -73,7 +81,7 @@ type round struct {
 
 // plan compares what Services have with what they should have.
 func plan(s *seen, sent map[string]*unseen, cfg *Config, now time.Time) *round {
-	p := &planner{config: cfg, sent: sent, now: now, seen: s, held: map[netip.Addr][]string{}, taken: map[netip.Addr]string{}, round: &round{}}
+	p := &planner{config: cfg, sent: sent, now: now, seen: s, held: map[netip.Addr][]string{}, taken: map[netip.Addr]string{}, odd: map[string]string{}, round: &round{}}
 	p.readPools()
 	var ours []addresses.Service
 	byKey := map[string]*corev1.Service{}
@@ -122,6 +130,7 @@ type planner struct {
 	held  map[netip.Addr][]string // Services whose status has the address, or may have it
 	taken map[netip.Addr]string   // addresses with another user
 	given map[string][]netip.Addr // of each Service
+	odd   map[string]string       // what is wrong with the wishes of Services, which are ignored
 }
 
 // readPools reads the pools and says which are wrong.
@@ -198,19 +207,21 @@ func (p *planner) service(key string, s *corev1.Service, has []netip.Addr) addre
 	out := addresses.Service{
 		Key: key, Created: s.CreationTimestamp.Unix(), Labels: s.Labels, Has: has,
 		IPv4: slices.Contains(s.Spec.IPFamilies, corev1.IPv4Protocol), IPv6: slices.Contains(s.Spec.IPFamilies, corev1.IPv6Protocol),
-		Pool: s.Annotations[addresses.PoolAnnotation], Share: s.Annotations[addresses.SharingAnnotation],
+		Pool: s.Annotations[addresses.PoolAnnotation],
 		Local: s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
+	}
+	if share := s.Annotations[addresses.SharingAnnotation]; share != "" {
+		out.Share = s.Namespace + "/" + share // no other tenant gets ports of the address
 	}
 	for _, port := range s.Spec.Ports {
 		out.Ports = append(out.Ports, addresses.Port{Protocol: string(cmp.Or(port.Protocol, corev1.ProtocolTCP)), Port: uint16(port.Port)}) //nolint:gosec // the API server has checked it
 	}
-	var known bool
-	if out.Namespace, known = p.namespaces[s.Namespace]; !known {
-		out.Waits = "the labels of its Namespace are not known yet"
-	}
 	text, where := s.Annotations[addresses.AddressesAnnotation], "annotation "+addresses.AddressesAnnotation
 	if text == "" {
 		text, where = s.Spec.LoadBalancerIP, "spec.loadBalancerIP"
+	}
+	if len(text) > longest {
+		p.odd[key], text = fmt.Sprintf("%s: it has %d characters, at most %d", where, len(text), longest), ""
 	}
 	for word := range strings.SplitSeq(text, ",") {
 		if word = strings.TrimSpace(word); word == "" {
@@ -220,15 +231,19 @@ func (p *planner) service(key string, s *corev1.Service, has []netip.Addr) addre
 		at = at.Unmap()
 		switch {
 		case err != nil || at.Zone() != "":
-			out.Waits = fmt.Sprintf("%s: %q is no address", where, word)
+			p.odd[key] = fmt.Sprintf("%s: %q is no address", where, word)
 		case slices.ContainsFunc(out.Wanted, func(o netip.Addr) bool { return o.Is4() == at.Is4() }):
-			out.Waits = fmt.Sprintf("%s: %q has several addresses of a family", where, text)
+			p.odd[key] = fmt.Sprintf("%s: %q has several addresses of a family", where, text)
 		default:
 			out.Wanted = append(out.Wanted, at)
 		}
 	}
-	if out.Waits != "" {
+	if out.Waits = p.odd[key]; out.Waits != "" {
 		out.Wanted = nil // it keeps what it has
+	}
+	var known bool
+	if out.Namespace, known = p.namespaces[s.Namespace]; !known {
+		out.Waits = "the labels of its Namespace are not known yet"
 	}
 	return out
 }
@@ -252,7 +267,9 @@ func (p *planner) give(g *addresses.Given, s *corev1.Service) {
 	condition := metav1.Condition{Type: addresses.AddressesGiven, Status: metav1.ConditionTrue, Reason: reasonGiven}
 	switch {
 	case len(g.Why) > 0:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonNoAddress, strings.Join(g.Why, "; ")
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonNoAddress, cut(strings.Join(g.Why, "; "))
+	case p.odd[g.Key] != "":
+		condition.Reason, condition.Message = reasonIgnored, p.odd[g.Key]
 	case len(g.Beside) > 0:
 		condition.Reason = reasonNotAlone
 		condition.Message = fmt.Sprintf("other Services have addresses of the virtual router of %s: nodes without an endpoint may own it, until the Service is made anew",
@@ -325,6 +342,11 @@ func serviceStatus(want []netip.Addr, conditions []metav1.Condition) map[string]
 	return map[string]any{"loadBalancer": map[string]any{"ingress": ingress}, "conditions": append([]metav1.Condition{}, conditions...)}
 }
 
+// cut makes a message fit into a condition.
+func cut(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), mostMessage)], "")
+}
+
 // setCondition reports whether it has changed more than a time.
 func setCondition(all *[]metav1.Condition, c metav1.Condition, now time.Time) bool {
 	c.LastTransitionTime = metav1.NewTime(now)
@@ -345,7 +367,7 @@ func happened(s *corev1.Service, key string, before, after []netip.Addr, c *meta
 	if got := without(after, before); len(got) > 0 {
 		event(events.Normal, events.ReasonIPAllocated, "Assigned %s", join(got))
 	}
-	if changed && c.Reason == reasonNoAddress {
+	if changed && (c.Reason == reasonNoAddress || c.Reason == reasonIgnored) {
 		event(events.Warning, events.ReasonAllocationFailed, "Failed to allocate an address for %q: %s", key, c.Message)
 	}
 	if changed && c.Reason == reasonNotAlone {
@@ -371,7 +393,7 @@ func (p *planner) poolStatus(usage map[string]addresses.Usage) {
 		ready := metav1.Condition{Type: addresses.Ready, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: object.Generation}
 		switch {
 		case pool.Wrong != nil:
-			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Refused", pool.Wrong.Error()
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Refused", cut(pool.Wrong.Error())
 		case used.NoRoom:
 			ready.Reason, ready.Message = "RoomForSome", "its virtual routers have room for the first addresses of the ranges only"
 		}

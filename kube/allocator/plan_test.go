@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,5 +201,58 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	for b.Loop() {
 		plan(s, map[string]*unseen{}, &Config{}, time.Now())
+	}
+}
+
+// TestOddServices: a Service => what it is told. Nothing of it stops the others.
+func TestOddServices(t *testing.T) {
+	pools := []*addresses.AddressPool{
+		{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: "1"}, Spec: addresses.AddressPoolSpec{Addresses: []string{"192.0.2.0/29"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("x", 253), ResourceVersion: "1"}, Spec: addresses.AddressPoolSpec{Addresses: []string{"x"}}},
+	}
+	has := func(texts ...string) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			for _, text := range texts {
+				s.Status.LoadBalancer.Ingress = append(s.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: text})
+			}
+		}
+	}
+	asks := func(text string) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Annotations[addresses.AddressesAnnotation] = text }
+	}
+	for name, tt := range map[string]struct {
+		changes []func(*corev1.Service)
+		want    string // addresses, and the message of the condition
+	}{
+		"two of a family":             {[]func(*corev1.Service){asks("192.0.2.1, 192.0.2.2")}, `: annotation troupe.dev/addresses: "192.0.2.1, 192.0.2.2" has several addresses of a family`},
+		"far too long":                {[]func(*corev1.Service){asks(strings.Repeat(",", 200_000))}, ": annotation troupe.dev/addresses: it has 200000 characters, at most 128"},
+		"mapped":                      {[]func(*corev1.Service){asks("::ffff:192.0.2.3")}, "192.0.2.3: "},
+		"with a zone":                 {[]func(*corev1.Service){asks("fe80::1%eth0"), has("192.0.2.3")}, `192.0.2.3: annotation troupe.dev/addresses: "fe80::1%eth0" is no address`},
+		"of a namespace not seen yet": {[]func(*corev1.Service){func(s *corev1.Service) { s.Namespace = "new" }}, ": the labels of its Namespace are not known yet"},
+		"a host name in its status":   {[]func(*corev1.Service){func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "a"}} }}, "192.0.2.0: "},
+		"an odd mode": {[]func(*corev1.Service){has("192.0.2.3"), func(s *corev1.Service) {
+			s.Status.LoadBalancer.Ingress[0].IPMode = new(corev1.LoadBalancerIPModeProxy)
+		}}, "192.0.2.3: "},
+		"a long list of reasons": {[]func(*corev1.Service){func(s *corev1.Service) { s.Annotations[addresses.PoolAnnotation] = "none" }}, ": no pool gives an IPv4 address (p: the Service asks for another pool; " + strings.Repeat("x", 253) + ": the Service asks for another pool)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &seen{namespaces: map[string]labels.Set{"default": {}}, pools: pools, services: []*corev1.Service{service("s", tt.changes...)}}
+			writes := plan(s, map[string]*unseen{}, &Config{}, time.Now()).writes
+			var status struct{ Status corev1.ServiceStatus }
+			patch, err := writes[0].patch()
+			if err == nil {
+				err = json.Unmarshal(patch, &status)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, i := range status.Status.LoadBalancer.Ingress {
+				got += i.IP
+			}
+			if got += ": " + status.Status.Conditions[0].Message; got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
 	}
 }

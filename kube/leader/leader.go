@@ -37,11 +37,12 @@ type Elector struct {
 
 	seen    *coordinationv1.Lease // as last read or written
 	changed time.Time             // when it last changed, by the clock of this process
+	renewed time.Time             // when the last attempt that took it began; others may have seen it since
 	trouble atomic.Pointer[string]
 }
 
 // New returns an elector for the Lease of this name. Each process needs another identity, and all
-// have the same duration, at least a second.
+// have the same duration, whole seconds.
 func New(leases apiserver.Objects[*coordinationv1.Lease], name, identity string, duration time.Duration, log *slog.Logger) *Elector {
 	return &Elector{leases: leases, name: name, identity: identity, duration: duration, log: log.With("lease", name)}
 }
@@ -74,13 +75,12 @@ func (e *Elector) term(ctx context.Context, lead func(term context.Context)) {
 		defer close(done)
 		lead(term)
 	}()
-	for renewed := time.Now(); ctx.Err() == nil && time.Since(renewed) < e.renewDeadline(); {
-		pause(ctx, e.retryPeriod())
-		attempt, cancel := context.WithDeadline(ctx, renewed.Add(e.renewDeadline()))
-		if e.attempt(attempt) {
-			renewed = time.Now()
-		} else if e.lost() {
-			renewed = time.Time{}
+	for ctx.Err() == nil && time.Since(e.renewed) < e.renewDeadline() {
+		deadline := e.renewed.Add(e.renewDeadline())
+		pause(ctx, min(e.retryPeriod(), time.Until(deadline)))
+		attempt, cancel := context.WithDeadline(ctx, deadline)
+		if !e.attempt(attempt) && e.lost() {
+			e.renewed = time.Time{}
 		}
 		cancel()
 	}
@@ -100,7 +100,11 @@ func (e *Elector) Trouble() string { return or(e.trouble.Load(), "") }
 
 // attempt takes or renews the Lease, and reports whether this process holds it.
 func (e *Elector) attempt(ctx context.Context) bool {
+	begun := time.Now()
 	held, err := e.try(ctx)
+	if held && err == nil {
+		e.renewed = begun
+	}
 	switch {
 	case err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		e.trouble.Store(new(""))

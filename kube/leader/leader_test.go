@@ -27,6 +27,7 @@ type leases struct {
 	lease   *coordinationv1.Lease
 	version int
 	away    map[string]bool // identities that do not reach it
+	slow    time.Duration   // of the answer to the next update
 }
 
 // of returns the leases as one process sees them.
@@ -68,7 +69,12 @@ func (l of) Create(_ context.Context, lease *coordinationv1.Lease, _ metav1.Crea
 
 func (l of) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	slow := l.slow
+	defer func() {
+		l.slow = 0
+		l.mu.Unlock()
+		time.Sleep(slow)
+	}()
 	if err := l.reach(); err != nil {
 		return nil, err
 	}
@@ -136,6 +142,14 @@ func TestA21OneLeads(t *testing.T) {
 			time.Sleep(20500 * time.Millisecond)
 			cluster.cut("a", true)
 		}, []string{"a 0-30", "b 37-60"}},
+		{"cut off, and its last answer was late: its term ends before the Lease runs out", func(cluster *leases, _ context.CancelFunc) {
+			time.Sleep(20500 * time.Millisecond)
+			cluster.mu.Lock()
+			cluster.slow = 9 * time.Second
+			cluster.mu.Unlock()
+			time.Sleep(2 * time.Second)
+			cluster.cut("a", true)
+		}, []string{"a 0-32", "b 39-60"}},
 		{"cut off for a moment: nothing happens", func(cluster *leases, _ context.CancelFunc) {
 			time.Sleep(20500 * time.Millisecond)
 			cluster.cut("a", true)

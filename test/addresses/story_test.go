@@ -1,6 +1,7 @@
 package addresses_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -67,6 +68,24 @@ func TestStory(t *testing.T) {
 
 	t.Log("shared addresses")
 	o.service("shared-a", annotated(sharingAnnotation, "x"), annotated(addressesAnnotation, "192.0.2.5"))
+	o.Namespace("other")
+	elsewhere, err := o.Admin.CoreV1().Services("other").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "elsewhere", Annotations: map[string]string{sharingAnnotation: "x", addressesAnnotation: "192.0.2.5"}},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, LoadBalancerClass: new(class), Ports: []corev1.ServicePort{{Port: 25}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Eventually(t, "refusal of another tenant", func() string {
+		s, err := o.Admin.CoreV1().Services("other").Get(t.Context(), elsewhere.Name, metav1.GetOptions{})
+		if err != nil || describe(s) != "NoAddress: it asks for 192.0.2.5: Service default/shared-a has it" {
+			return describe(s)
+		}
+		return ""
+	})
+	if err := o.Admin.CoreV1().Services("other").Delete(t.Context(), elsewhere.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	o.service("shared-b", annotated(sharingAnnotation, "x"), func(s *corev1.Service) { s.Spec.Ports[0].Port = 53 })
 	o.has("shared-a", "192.0.2.5")
 	o.has("shared-b", "192.0.2.5")
@@ -80,16 +99,16 @@ func TestStory(t *testing.T) {
 	o.has("first", "192.0.2.1")
 	stories(o)
 
-	controlplane.Eventually(t, "ready", func() string {
+	controlplane.Eventually(t, "metrics and readiness", func() string {
 		if _, err := a.get("/readyz"); err != nil {
 			return err.Error()
 		}
+		text, err := a.get("/metrics")
+		if err != nil || !strings.Contains(text, `troupe_addresses_pool_given{pool="moved"} 2`) || !strings.Contains(text, "troupe_addresses_services_without_address 1\n") {
+			return fmt.Sprintln(err, text)
+		}
 		return ""
 	})
-	text, err := a.get("/metrics")
-	if err != nil || !strings.Contains(text, `troupe_addresses_pool_given{pool="moved"}`) || !strings.Contains(text, "troupe_addresses_services_without_address 1\n") {
-		t.Errorf("metrics, %v:\n%s", err, text)
-	}
 	allowed, refused := o.Requests()
 	if len(refused) > 0 {
 		t.Errorf("refused: %v", refused)
@@ -182,4 +201,11 @@ func TestDefaultClass(t *testing.T) {
 	o.has("b", "192.0.2.2") // the first one is in a status until the same round takes it out
 	o.has("classless", "")
 	o.has("foreign", "192.0.2.1")
+
+	t.Log("the API server is away, and comes back")
+	o.StopAPI()
+	o.StartAPI()
+	o.service("after")
+	o.has("after", "192.0.2.0")
+	o.has("b", "192.0.2.2")
 }

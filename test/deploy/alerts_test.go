@@ -255,6 +255,17 @@ func TestAlerts(t *testing.T) {
 			series{`troupe_address_owner{address="192.0.2.1",` + n1 + `}`: {0, 1, 0, 1, 0, 1, 0, 1, 0, 1}},
 			`{address="192.0.2.1", node="n1"}`,
 		},
+		"TroupeServicesWithoutAddress": {
+			series{"troupe_addresses_services_without_address": {0}}, series{"troupe_addresses_services_without_address": {2}}, "{}",
+		},
+		"TroupePoolNearlyEmpty": {
+			series{`troupe_addresses_pool_free{pool="a"}`: {1}, `troupe_addresses_pool_given{pool="a"}`: {8}},
+			series{`troupe_addresses_pool_free{pool="a"}`: {0}, `troupe_addresses_pool_given{pool="a"}`: {8}, `troupe_addresses_pool_free{pool="b"}`: {8}, `troupe_addresses_pool_given{pool="b"}`: {0}},
+			`{pool="a"}`,
+		},
+		"TroupePoolRefused": {
+			series{`troupe_addresses_pool_refused{pool="a"}`: {0}}, series{`troupe_addresses_pool_refused{pool="a"}`: {1}}, `{pool="a"}`,
+		},
 		"TroupeSlow": {slow(n1, 100), slow(n2, 90), `{node="n2"}`},
 	}
 	all := rules(t)
@@ -284,8 +295,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestMetricsExist: the agent has every metric that alerts and the dashboard name, and
-// docs/operations.md says what to do about each alert.
+// TestMetricsExist: the agent and the allocator have every metric that alerts and the dashboard name,
+// and docs/operations.md says what to do about each alert.
 func TestMetricsExist(t *testing.T) {
 	var expressions []string
 	operations, err := os.ReadFile(filepath.Join(build.Root(), "docs", "operations.md"))
@@ -322,9 +333,17 @@ func TestMetricsExist(t *testing.T) {
 		t.Fatal("the dashboard has no panels")
 	}
 	have := scrape(t)
+	allocator, err := os.ReadFile(filepath.Join(build.Root(), "bootstrap", "addresses", "metrics.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range expressions {
 		for _, metric := range regexp.MustCompile(`\b(troupe|kubeproxy|process)_[a-z_]+`).FindAllString(e, -1) {
-			if family := strings.TrimSuffix(metric, "_bucket"); !strings.Contains(have, "# TYPE "+family+" ") {
+			if name, its := strings.CutPrefix(metric, "troupe_addresses_"); its {
+				if !strings.Contains(string(allocator), `describe("`+name+`"`) {
+					t.Errorf("%s: the allocator has no metric %s", e, metric)
+				}
+			} else if family := strings.TrimSuffix(metric, "_bucket"); !strings.Contains(have, "# TYPE "+family+" ") {
 				t.Error(fmt.Errorf("%s: the agent has no metric %s", e, family))
 			}
 		}
