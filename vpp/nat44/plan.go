@@ -24,7 +24,7 @@ func (p *ServicePlan) Claims() []Row { return p.claims }
 func (p *ServicePlan) claim() []Row {
 	claims := slices.Clip(p.Rows)
 	for _, r := range p.Refused {
-		claim := Row{Key: r.Key, Rank: r.Rank, Draining: p.draining(r.Rule)}
+		claim := Row{Key: r.Key, Rank: r.Rank, Draining: drainingOf(r.Rule, nil)}
 		claim.Tag = Tag{Hash: ServiceHash(p.Service), Weight: 1}.String()
 		claims = append(claims, claim)
 	}
