@@ -50,7 +50,7 @@ func (m *Mapping) row(cfg nat44.Config) nat44.Row {
 			row.Locals = append(row.Locals, nat44.Local{Addr: to.Addr(), Port: to.Port(), Table: cfg.Tables.Of(to.Addr()), Weight: weight})
 		}
 	}
-	row.Tag = nat44.Tag{Hash: nat44.ExternalHash(), Weight: weight}.String()
+	row.Tag = nat44.Tag{Hash: nat44.ExternalHash()}.String()
 	return row
 }
 
