@@ -134,7 +134,7 @@ func parseBackend(b *messages.Backend) (at uint64, problem string) {
 	if b.GetPort() == 0 || b.GetPort() > 65535 {
 		return 0, "not a port"
 	}
-	if reserved(netip.AddrPortFrom(addr, uint16(b.GetPort()))) {
+	if Reserved(netip.AddrPortFrom(addr, uint16(b.GetPort()))) {
 		return 0, "reserved for the renderer"
 	}
 	a := addr.As4()
