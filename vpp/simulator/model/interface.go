@@ -163,7 +163,7 @@ func StatusFlags(adminUp, linkUp bool) interface_types.IfStatusFlags {
 	return flags
 }
 
-// registerBridge registers the dumps of bridge domains and of proxy ARP.
+// registerBridge registers the dumps of bridge domains and of proxy ARP, and the feature API.
 func registerBridge(r Registry) {
 	Read(r, bridgeDomainDump)
 	// ProxyArpDump lists the ranges of proxy ARP.
@@ -178,6 +178,8 @@ func registerBridge(r Registry) {
 			c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})
 		}
 	})
+	write(r, featureEnableDisable)
+	Read(r, featureIsEnabled)
 }
 
 // bridgeDomainDump lists one bridge domain, or all for ~0. The virtual interface is among the
@@ -196,12 +198,6 @@ func bridgeDomainDump(c *Call, req *l2.BridgeDomainDump) {
 		}
 		c.Reply(d)
 	}
-}
-
-// registerFeature registers the messages of the feature API.
-func registerFeature(r Registry) {
-	write(r, featureEnableDisable)
-	Read(r, featureIsEnabled)
 }
 
 // featureEnableDisable puts a node on an arc. It is not idempotent: enabling twice puts the node

@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// registerIP registers the messages of the IP API.
+// registerIP registers the messages of the IP API and of its neighbours.
 func registerIP(r Registry) {
 	Read(r, ipAddressDump)
 	// IPTableDump lists the tables of both families.
@@ -69,6 +69,8 @@ func registerIP(r Registry) {
 		stats, retval := c.changeRoute(route, source, req.IsAdd, req.IsMultipath)
 		c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
 	})
+	write(r, ipNeighborAddDel)
+	Read(r, ipNeighborDump)
 }
 
 // ipAddressDump lists the addresses of one interface and one family. There is no message for the
@@ -291,12 +293,6 @@ func registerFIB(r Registry) {
 		id := c.Sources.Add(req.Src.Name, req.Src.Priority)
 		c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})
 	})
-}
-
-// registerNeighbor registers the messages of the ip_neighbor API.
-func registerNeighbor(r Registry) {
-	write(r, ipNeighborAddDel)
-	Read(r, ipNeighborDump)
 }
 
 // ipNeighborAddDel adds or deletes an ARP or ND entry, with its host route unless a flag forbids
