@@ -91,22 +91,18 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 		c.Reply(h.page())
 	case *healthTick:
 		h.publish(c) // a silent part sends no message
-		h.awake(c.Now())
+		// a late timer: the machine slept, the process was stopped, or the healer was delayed; parts
+		// cannot recover in such a time
+		if late := c.Now().Sub(h.ticked) - report.Heartbeat; late > report.Heartbeat {
+			h.escalation.slept(late)
+		}
+		h.ticked = c.Now()
 		h.heal(c)
 		if !h.ready {
 			h.log(c)
 		}
 		c.After(report.Heartbeat, &healthTick{})
 	}
-}
-
-// awake notices that the healer's timer was late: the machine slept, the process was stopped, or
-// the healer was delayed. Parts cannot recover in such a time.
-func (h *healer) awake(now time.Time) {
-	if late := now.Sub(h.ticked) - report.Heartbeat; late > report.Heartbeat {
-		h.escalation.slept(late)
-	}
-	h.ticked = now
 }
 
 // publish computes readiness from scratch.
