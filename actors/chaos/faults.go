@@ -191,8 +191,8 @@ func inputFaults() map[string]fault {
 				w.command(r)
 			}
 		}, traits: simulated},
-		"commands expire": {strike: func(w *world, r *rand.Rand) { // VPP hangs for longer than the timeout of a command
-			w.vpp.Hang()
+		"commands expire": {strike: func(w *world, r *rand.Rand) {
+			w.vpp.Hang() // for longer than the timeout of a command
 			for range 3 {
 				w.command(r)
 			}

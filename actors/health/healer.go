@@ -140,7 +140,7 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 	if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
 		part.OK, part.Partial, part.Lost, part.Reason = false, false, false, "silent for "+silent.Round(time.Second).String()
 	} else if part.OK && !h.ready && last.GetEpoch() > 0 && last.GetInterfaces() < h.parts["interfaces"].GetInterfaces() {
-		// it has not carried out the last interface set; once the node is ready, interfaces come and go all the time
+		// it has not carried out the last interface set; later on interfaces come and go all the time
 		part.OK, part.Reason = false, "interfaces are being programmed"
 	} else if part.OK && last.GetReason() == report.FromMirror && h.parts["watch"].GetOk() {
 		// it still works with the local mirror although the source has delivered

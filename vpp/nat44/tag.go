@@ -12,7 +12,7 @@ import (
 const TagPrefix = "troupe/"
 
 // Tag is the content of the tag of a row. VPP returns no other field that holds the owner of a row,
-// and does not return its affinity. Its text is "troupe/<hash>/a<seconds>"; 34 characters at most.
+// and does not return its affinity. Its text is "troupe/<hash>/a<seconds>"; 35 characters at most.
 type Tag struct {
 	// Hash identifies namespace and name of the service, see ServiceHash.
 	Hash string
