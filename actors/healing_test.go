@@ -351,7 +351,7 @@ func (p *patient) forge(k rule.Key) {
 		{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 7}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 7},
 	}
 	retval, err := p.VPP.ForeignAdd(simulator.ForeignRow{
-		VIP: netip.AddrPortFrom(k.Addr, k.Port), Proto: k.Proto, Tag: "troupe/spkmuihwv64l2gc3/w7", Backends: backends,
+		VIP: netip.AddrPortFrom(k.Addr, k.Port), Proto: k.Proto, Tag: "troupe/spkmuihwv64l2gc3/a0", Backends: backends,
 	})
 	if err != nil || retval != 0 {
 		p.Fatalf("forge %s: %d, %v", k, retval, err)

@@ -320,7 +320,7 @@ func (s *story) foreign(what, vip string) {
 		what = "forge"
 	}
 	var retval int32
-	if tag := map[string]string{"add": "theirs", "forge": "troupe/spkmuihwv64l2gc3/w7"}[what]; tag != "" {
+	if tag := map[string]string{"add": "theirs", "forge": "troupe/spkmuihwv64l2gc3/a0"}[what]; tag != "" {
 		backends := []simulator.Backend{
 			{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 1}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 1},
 		}

@@ -166,7 +166,7 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 		t.child("healer", "healer", runtime.ReactNone, func() runtime.Behaviour { return health.New(t.health) }),
 		{Name: "dataplane", Spec: runtime.Ordered("dataplane", dataplane, runtime.Policy{}), Reaction: runtime.ReactNone},
 		{Name: "world", Spec: runtime.Ordered("world", world, runtime.Policy{}), Reaction: runtime.ReactNone},
-	}, runtime.Policy{Budget: 20, BackoffMax: time.Second}) // then the process ends, and the kubelet starts it again
+	}, runtime.Policy{Budget: 20, BackoffMax: time.Second}) // then the process ends; VPP goes on forwarding
 }
 
 // child returns an actor in its place in the tree.

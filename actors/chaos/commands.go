@@ -67,15 +67,6 @@ func (w *world) command(r *rand.Rand) {
 	}
 }
 
-// expireCommands sends commands while VPP hangs for longer than the timeout of a command.
-func (w *world) expireCommands(r *rand.Rand) {
-	w.vpp.Hang()
-	for range 3 {
-		w.command(r)
-	}
-	w.later(7*time.Second, w.resumeVPP)
-}
-
 // answered checks that no command was answered twice (I18). A missing answer shows at rest only
 // (attachDrill), because the client may have died.
 func (w *world) answered() {

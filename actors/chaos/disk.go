@@ -102,13 +102,5 @@ func (w *world) restartAlone(r *rand.Rand) {
 	w.later(seconds(r, outage), func() { w.cluster.erase(r) })
 }
 
-// reboot restarts the machine: VPP and the agent begin anew, and the disk loses unsynced changes.
-func (w *world) reboot(r *rand.Rand) {
-	const changes = 4
-	w.disk = w.disk.Rebooted(r.IntN(changes), r.Float64())
-	w.crashVPP(r)
-	w.replace(r, true)
-}
-
 // repairDisk ends the failures of the disk.
 func (w *world) repairDisk() { w.disk.Killed().Dies = false }

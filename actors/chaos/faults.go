@@ -146,14 +146,23 @@ func vppFaults() map[string]fault {
 
 func sourceFaults() map[string]fault {
 	return map[string]fault{
-		"watch gap":      {strike: func(w *world, r *rand.Rand) { w.blind(r, 6) }, traits: blinds},
-		"relist":         {strike: func(w *world, _ *rand.Rand) { w.source.twice = true }},
-		"source breaks":  {strike: func(w *world, _ *rand.Rand) { w.source.broken = true }},
-		"slow list":      {strike: func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true }},
-		"object storm":   {strike: (*world).storm, traits: anywhere},
-		"cluster wiped":  {strike: (*world).wipe, traits: anywhere},
-		"made anew":      {strike: (*world).renew, traits: anywhere},
-		"gone unseen":    {strike: (*world).vanish},
+		"watch gap":     {strike: func(w *world, r *rand.Rand) { w.blind(r, 6) }, traits: blinds},
+		"relist":        {strike: func(w *world, _ *rand.Rand) { w.source.twice = true }},
+		"source breaks": {strike: func(w *world, _ *rand.Rand) { w.source.broken = true }},
+		"slow list":     {strike: func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true }},
+		"object storm": {strike: func(w *world, r *rand.Rand) {
+			for range 50 + r.IntN(200) {
+				w.cluster.mutate(r, false)
+			}
+		}, traits: anywhere},
+		"cluster wiped": {strike: (*world).wipe, traits: anywhere},
+		"made anew":     {strike: (*world).renew, traits: anywhere},
+		// only the absence of services in the next list tells the agent of their deletion
+		"gone unseen": {strike: func(w *world, r *rand.Rand) {
+			w.source.broken, w.source.slow = true, 500*time.Millisecond+seconds(r, 4)
+			w.later(300*time.Millisecond, func() { w.cluster.erase(r) })
+			w.later(5*time.Second, func() { w.source.slow = 0 })
+		}},
 		"node IDs away":  {strike: nodeIDs(messages.ClaimState_CLAIM_PENDING, "injected: the store is away")},
 		"node ID taken":  {strike: nodeIDs(messages.ClaimState_CLAIM_FENCED, "injected: another node holds it")},
 		"node IDs wiped": {strike: func(w *world, _ *rand.Rand) { w.nodes.wipe() }},
@@ -182,7 +191,13 @@ func inputFaults() map[string]fault {
 				w.command(r)
 			}
 		}, traits: simulated},
-		"commands expire":  {strike: (*world).expireCommands, traits: simulated},
+		"commands expire": {strike: func(w *world, r *rand.Rand) {
+			w.vpp.Hang() // for longer than the timeout of a command
+			for range 3 {
+				w.command(r)
+			}
+			w.later(7*time.Second, w.resumeVPP)
+		}, traits: simulated},
 		"pod replaced":     {strike: (*world).replacePod, within: noticed},
 		"overlay replaced": {strike: (*world).replaceOverlay, traits: simulated, effect: "overlay ended"},
 		"overlay ended":    {traits: refuses, within: routesRead},
@@ -197,8 +212,13 @@ func machineFaults() map[string]fault {
 			w.disk.Dies, w.disk.Stop = true, w.disk.Step+1+r.IntN(4)
 			w.later(seconds(r, 8), w.repairDisk)
 		}, effect: "mirror not saved"},
-		"machine reboots": {strike: (*world).reboot, traits: refuses},
-		"machine sleeps":  {strike: func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) }, traits: blinds},
+		"machine reboots": {strike: func(w *world, r *rand.Rand) { // the disk loses unsynced changes
+			const changes = 4
+			w.disk = w.disk.Rebooted(r.IntN(changes), r.Float64())
+			w.crashVPP(r)
+			w.replace(r, true)
+		}, traits: refuses},
+		"machine sleeps": {strike: func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) }, traits: blinds},
 	}
 }
 
@@ -407,13 +427,6 @@ func (w *world) blind(r *rand.Rand, most int) {
 	w.later(seconds(r, most), func() { source.blind = false })
 }
 
-// storm makes many changes at once.
-func (w *world) storm(r *rand.Rand) {
-	for range 50 + r.IntN(200) {
-		w.cluster.mutate(r, false)
-	}
-}
-
 // wipe removes every service, and restores them after a while.
 func (w *world) wipe(r *rand.Rand) {
 	before := map[int]service{}
@@ -445,12 +458,4 @@ func (w *world) renew(r *rand.Rand) {
 		})
 		at += 30 * time.Millisecond
 	}
-}
-
-// vanish deletes services with their slices during an outage of the source: only their absence in
-// the next list tells the agent of the deletion.
-func (w *world) vanish(r *rand.Rand) {
-	w.source.broken, w.source.slow = true, 500*time.Millisecond+seconds(r, 4)
-	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })
-	w.later(5*time.Second, func() { w.source.slow = 0 })
 }

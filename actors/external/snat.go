@@ -76,7 +76,11 @@ func (x *externals) placed(c *runtime.Context, m *Place) {
 		x.problems[external.SourceSNAT] = "refused: " + why
 	}
 	if changed || why != x.snat.why {
-		report.Event(c, &messages.Event{Kind: "external", Object: external.SourceSNAT, Text: snatText(why), Error: why})
+		text := "pods leave with an address of the node"
+		if why != "" {
+			text = "refused, nothing is translated"
+		}
+		report.Event(c, &messages.Event{Kind: "external", Object: external.SourceSNAT, Text: text, Error: why})
 		if why != "" {
 			c.Logger().Warn("dynamic SNAT is refused", "err", why)
 		}
@@ -88,13 +92,6 @@ func (x *externals) placed(c *runtime.Context, m *Place) {
 	if first || changed {
 		x.publish(c)
 	}
-}
-
-func snatText(why string) string {
-	if why != "" {
-		return "refused, nothing is translated"
-	}
-	return "pods leave with an address of the node"
 }
 
 // forgetSNAT deletes the saved document when its entries have left VPP. Before, only the document

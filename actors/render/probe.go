@@ -47,7 +47,7 @@ func (q *queue[K]) probe() {
 		switch {
 		case q.dirty[k].state != held:
 			busy[f.refusal] = true
-		case classOf(f.err) == classRetry: // another one would end the same way, or VPP has to be read first
+		case classOf(f.err) == classRetry: // others end the same way, or VPP has to be read first
 			candidates[f.refusal] = append(candidates[f.refusal], k)
 		}
 	}

@@ -57,7 +57,10 @@ func (a *adapter) Receive(ac actor.Context) {
 func (a *adapter) receive(msg any) {
 	if a.down {
 		// never reached as long as the mailbox keeps its gate closed meanwhile (pitfall P6)
-		a.inc.box.drop()
+		b := a.inc.box
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.stats.dropped++
 		return
 	}
 	switch m := msg.(type) {

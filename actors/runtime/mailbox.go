@@ -282,13 +282,6 @@ func (b *Mailbox) begin(inc *incarnation) uint64 {
 // begun notes that Start has returned.
 func (b *Mailbox) begun() { b.change(func(f *flags) { f.started = true }) }
 
-// drop counts a user message that was not given to the Behaviour.
-func (b *Mailbox) drop() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stats.dropped++
-}
-
 // finish ends the mailbox when its actor has stopped: what still waits becomes dead letters
 // (pitfall P7), and the path becomes free.
 func (b *Mailbox) finish() {

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"cmp"
+
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -65,19 +67,11 @@ func (j *journal) Receive(c *runtime.Context, msg any) {
 	case *messages.Fault:
 		j.add(c, &messages.Event{
 			Kind: "fault", Actor: m.GetActor(), Error: m.GetReason(),
-			Text: failedAt(m.GetMessage()) + ", decision: " + m.GetDecision(),
+			Text: "failed while handling " + cmp.Or(m.GetMessage(), "no message") + ", decision: " + m.GetDecision(),
 		})
 	case *EventsQuery:
 		c.Reply(j.page(m))
 	}
-}
-
-// failedAt says which message an actor was handling when it failed; "" = none, see runtime.Failure.
-func failedAt(message string) string {
-	if message == "" {
-		return "failed while handling no message"
-	}
-	return "failed while handling " + message
 }
 
 func (j *journal) add(c *runtime.Context, e *messages.Event) { j.keep(e, c.Now().UnixNano()) }

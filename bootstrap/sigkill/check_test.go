@@ -105,7 +105,7 @@ func describeRow(r *api.Row) string {
 		}
 		text += fmt.Sprint(" affinity ", max(r.AffinitySeconds, kept+1)-kept)
 	}
-	tag := nat44.Tag{Hash: nat44.ServiceHash(r.Service), Affinity: r.AffinitySeconds, Weight: uint8(r.Locals[0].Weight)}
+	tag := nat44.Tag{Hash: nat44.ServiceHash(r.Service), Affinity: r.AffinitySeconds}
 	return text + fmt.Sprintf(" tag %q", tag)
 }
 

@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/vpp/rule"
@@ -39,21 +40,11 @@ func Compare(have *State, want *Want) Standing {
 		for _, rules := range standing {
 			enter(uncovered(rules, wanted), s.Surplus)
 		}
-		if hasClass(want.Interfaces, class) {
+		if slices.Contains(slices.Collect(maps.Values(want.Interfaces)), class) {
 			enter(uncovered(wanted, everywhere...), s.Missing)
 		}
 	}
 	return s
-}
-
-// hasClass reports whether any interface is of a class.
-func hasClass(interfaces map[uint32]Class, class Class) bool {
-	for _, of := range interfaces {
-		if of == class {
-			return true
-		}
-	}
-	return false
 }
 
 // stands reports whether one of our ACLs is attached to any interface.

@@ -37,9 +37,6 @@ func (l Lists) equal(other Lists) bool {
 	return slices.Equal(l.Input, other.Input) && slices.Equal(l.Output, other.Output)
 }
 
-// empty reports whether no ACL is on the interface.
-func (l Lists) empty() bool { return len(l.Input)+len(l.Output) == 0 }
-
 // State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to
 // one goroutine.
 type State struct {
@@ -98,7 +95,7 @@ func (s *State) Record(op Op) {
 		s.ACLs[op.Tag] = ACL{Index: op.Index, Tag: op.Tag, Rules: op.Rules}
 	case SetLists:
 		lists := Lists{Input: indices(op.Input), Output: op.Was.Output}
-		if lists.empty() {
+		if len(lists.Input)+len(lists.Output) == 0 {
 			delete(s.Lists, op.Interface)
 		} else {
 			s.Lists[op.Interface] = lists

@@ -48,7 +48,7 @@ func (c Config) ForNode(self *messages.Node) Config {
 			continue
 		}
 		if ip6 := prefix.Addr().Is6(); !found[ip6].IsValid() {
-			found[ip6] = lastAddress(prefix)
+			found[ip6] = rule.LastAddress(prefix)
 			c.SNAT = append(c.SNAT, found[ip6])
 		}
 	}
@@ -69,17 +69,6 @@ func (c Config) InCluster(begin *messages.Begin) Config {
 		}
 	}
 	return c
-}
-
-// lastAddress is the last address of a network that no pod gets: the one before the broadcast
-// address.
-func lastAddress(p netip.Prefix) netip.Addr {
-	b := p.Masked().Addr().AsSlice()
-	for i := p.Bits(); i < len(b)*8; i++ {
-		b[i/8] |= 0x80 >> (i % 8)
-	}
-	last, _ := netip.AddrFromSlice(b)
-	return last.Prev()
 }
 
 // snat is the address of a family; unspecified = none, as in VPP.

@@ -1,9 +1,7 @@
 package cnat
 
 import (
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
@@ -107,12 +105,6 @@ type State struct {
 func NewState() *State {
 	return &State{Rows: map[rule.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}, Below: map[netip.Addr]netip.Prefix{}}
 }
-
-// Interfaces returns the interfaces known to have the nodes, ordered.
-func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attached)) }
-
-// Lose forgets an interface that VPP has deleted: the next one with its index has no nodes.
-func (s *State) Lose(index uint32) { delete(s.Attached, index) }
 
 // Inherit copies from the state before, of the same start of VPP, what a read does not return:
 // RealIP, the policy, and the tables of interfaces. After a start of the agent RealIP comes from

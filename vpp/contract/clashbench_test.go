@@ -104,7 +104,7 @@ func newCrossing(b testing.TB, v *rig, r remedy) *crossing {
 	for _, addr := range []string{"10.1.0.1", "10.1.0.2"} {
 		row.Locals = append(row.Locals, nat44.Local{Addr: netip.MustParseAddr(addr), Port: 8080, Weight: nat44.Weight(2)})
 	}
-	row.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/web"), Weight: nat44.Weight(2)}.String()
+	row.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/web")}.String()
 	v.settle(b, &nat44.Want{
 		Rows: map[rule.Key]nat44.Row{row.Key: row}, Interfaces: map[uint32]bool{uint32(c.clients): true, uint32(c.backends): true},
 		Globals: nat44.Globals{

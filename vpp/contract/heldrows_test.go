@@ -55,7 +55,7 @@ func (h *holder) row(text string, flags nat44.Flags, affinity uint32, port uint1
 	for i := range r.Locals {
 		r.Locals[i].Weight = weight
 	}
-	r.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/" + text), Affinity: affinity, Weight: weight}.String()
+	r.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/" + text), Affinity: affinity}.String()
 	return r
 }
 

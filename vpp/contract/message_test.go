@@ -156,7 +156,7 @@ func wanted(t testing.TB, text string, backends int) nat44.Row {
 			Addr: netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), Port: 8080, Weight: nat44.Weight(backends),
 		})
 	}
-	r.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/" + text), Weight: nat44.Weight(backends)}.String()
+	r.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/" + text)}.String()
 	return r
 }
 

@@ -44,7 +44,7 @@ var resyncCases = []contractCase{
 	{"resync/from nothing, then nothing", func(t *testing.T, v *rig) {
 		affine := wanted(t, "10.96.0.2:53/UDP", 3)
 		affine.Affinity = 10800
-		affine.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/dns"), Affinity: 10800, Weight: 7}.String()
+		affine.Tag = nat44.Tag{Hash: nat44.ServiceHash("default/dns"), Affinity: 10800}.String()
 		want := service(t, v, wanted(t, "10.96.0.1:80/TCP", 1), affine)
 		check(t, "operations", v.first(t,
 			"enable", "enable-forwarding", "set-timeouts", "add-twice-nat-address", "add-roles", "add-roles", "add-row", "add-row",

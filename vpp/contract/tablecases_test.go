@@ -111,7 +111,7 @@ func (l *tabled) serve(backend string, in uint32) *nat44.Want {
 		want.Interfaces[uint32(index)] = true
 	}
 	want.Rows[key] = nat44.Row{
-		Key: key, Flags: nat44.Out2InOnly | nat44.SelfTwiceNAT, Pads: true, Tag: nat44.Tag{Hash: nat44.ServiceHash("default/web"), Weight: 7}.String(),
+		Key: key, Flags: nat44.Out2InOnly | nat44.SelfTwiceNAT, Pads: true, Tag: nat44.Tag{Hash: nat44.ServiceHash("default/web")}.String(),
 		Locals: []nat44.Local{{Addr: netip.MustParseAddr(backend), Port: 8080, Table: in, Weight: 7}},
 	}
 	l.settle(l.T, want)

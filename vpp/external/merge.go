@@ -52,29 +52,21 @@ type Entry struct {
 	// Shadowed says that the owner has an entry of the same name, so that this one applies when
 	// that is removed; otherwise the two entries conflict.
 	Shadowed bool
-
-	mapping *Mapping
-	address netip.Addr
-	role    InterfaceRole
+	// Mapping is what the entry maps, Address its NAT address, Role its interface with the role. Two
+	// of them are empty: they are of other kinds of entries.
+	Mapping *Mapping
+	Address netip.Addr
+	Role    InterfaceRole
 }
-
-// Mapping is what the entry maps; nil = it is another kind of entry.
-func (e *Entry) Mapping() *Mapping { return e.mapping }
-
-// Address is the NAT address of the entry; invalid = it is another kind of entry.
-func (e *Entry) Address() netip.Addr { return e.address }
-
-// Role is the interface of the entry with its role; its Name is "" for another kind of entry.
-func (e *Entry) Role() InterfaceRole { return e.role }
 
 // Kind returns the kind of the entry in a word.
 func (e *Entry) Kind() string {
 	switch {
-	case e.role.Name != "":
+	case e.Role.Name != "":
 		return "interface"
-	case e.address.IsValid():
+	case e.Address.IsValid():
 		return "address"
-	case e.mapping.Kind == nat44.Identity:
+	case e.Mapping.Kind == nat44.Identity:
 		return "identity"
 	default:
 		return "static"
@@ -125,7 +117,7 @@ type merger struct {
 func (m *merger) layer(l *Layer) {
 	for i := range l.Mappings {
 		mapping := &l.Mappings[i]
-		e := &Entry{Name: text(mapping.Key), Source: l.Source, mapping: mapping}
+		e := &Entry{Name: text(mapping.Key), Source: l.Source, Mapping: mapping}
 		if !m.enter(e) {
 			continue
 		}
@@ -141,10 +133,10 @@ func (m *merger) layer(l *Layer) {
 		m.inner[at] = e
 	}
 	for _, a := range l.Addresses {
-		m.enter(&Entry{Name: "address " + a.String(), Source: l.Source, address: a})
+		m.enter(&Entry{Name: "address " + a.String(), Source: l.Source, Address: a})
 	}
 	for _, role := range l.Roles {
-		m.enter(&Entry{Name: "interface " + role.Name, Source: l.Source, role: role})
+		m.enter(&Entry{Name: "interface " + role.Name, Source: l.Source, Role: role})
 	}
 }
 

@@ -162,7 +162,7 @@ func TestMergeProperties(t *testing.T) {
 				}
 				continue
 			}
-			at, inside := e.Mapping().inside()
+			at, inside := e.Mapping.inside()
 			if names[e.Name] || inside && inner[at] {
 				t.Fatalf("%s is there twice: %q", e.Name, owners(m))
 			}
@@ -173,7 +173,7 @@ func TestMergeProperties(t *testing.T) {
 			own := &Layer{Source: l.Source, Priority: l.Priority}
 			m.Wanted(func(e *Entry) {
 				if e.Source == l.Source {
-					own.Mappings = append(own.Mappings, *e.Mapping())
+					own.Mappings = append(own.Mappings, *e.Mapping)
 				}
 			})
 			reduced = append(reduced, own)

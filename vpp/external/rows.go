@@ -13,8 +13,8 @@ import (
 func (m *Merged) Rows(cfg nat44.Config) map[string][]nat44.Row {
 	rows := map[string][]nat44.Row{}
 	m.Wanted(func(e *Entry) {
-		if e.mapping != nil && e.mapping.Refused(cfg) == "" {
-			rows[e.Source] = append(rows[e.Source], e.mapping.row(cfg))
+		if e.Mapping != nil && e.Mapping.Refused(cfg) == "" {
+			rows[e.Source] = append(rows[e.Source], e.Mapping.row(cfg))
 		}
 	})
 	for _, of := range rows {
@@ -50,7 +50,7 @@ func (m *Mapping) row(cfg nat44.Config) nat44.Row {
 			row.Locals = append(row.Locals, nat44.Local{Addr: to.Addr(), Port: to.Port(), Table: cfg.Tables.Of(to.Addr()), Weight: weight})
 		}
 	}
-	row.Tag = nat44.Tag{Hash: nat44.ExternalHash(), Weight: weight}.String()
+	row.Tag = nat44.Tag{Hash: nat44.ExternalHash()}.String()
 	return row
 }
 
@@ -58,8 +58,8 @@ func (m *Mapping) row(cfg nat44.Config) nat44.Row {
 func (m *Merged) Addresses() []netip.Addr {
 	var out []netip.Addr
 	m.Wanted(func(e *Entry) {
-		if e.address.IsValid() {
-			out = append(out, e.address)
+		if e.Address.IsValid() {
+			out = append(out, e.Address)
 		}
 	})
 	slices.SortFunc(out, netip.Addr.Compare)
@@ -70,8 +70,8 @@ func (m *Merged) Addresses() []netip.Addr {
 func (m *Merged) Roles() map[string]Role {
 	out := map[string]Role{}
 	m.Wanted(func(e *Entry) {
-		if e.role.Name != "" {
-			out[e.role.Name] = e.role.Role
+		if e.Role.Name != "" {
+			out[e.Role.Name] = e.Role.Role
 		}
 	})
 	return out

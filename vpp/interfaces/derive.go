@@ -164,7 +164,7 @@ func (d *deriver) exit(t Target) (found *RawInterface) {
 }
 
 // isLone recognises loopbacks that lead nowhere, because they are not in a bridge domain.
-func isLone(i *RawInterface) bool { return isLoopback(i.Device) && !i.BVI }
+func isLone(i *RawInterface) bool { return strings.EqualFold(i.Device, "loopback") && !i.BVI }
 
 // find returns an interface by its index, or nil.
 func (d *deriver) find(index uint32) *RawInterface {
@@ -242,11 +242,6 @@ func texts(prefixes []netip.Prefix) []string {
 // isLocal0 recognises the interface that every VPP has and that carries no packets.
 func isLocal0(i *RawInterface) bool {
 	return i.Index == 0 || i.Name == "local0"
-}
-
-// isLoopback recognises loopback interfaces by their device type.
-func isLoopback(device string) bool {
-	return strings.EqualFold(device, "loopback")
 }
 
 // isTunnel recognises interfaces that lead to other nodes by their device type (VNET_DEVICE_CLASS

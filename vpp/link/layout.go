@@ -40,15 +40,8 @@ const (
 	layoutText                    // a length and as many bytes
 )
 
-// layoutOf derives the layout of a generated type from its fields and their tags, such as
-// "nat44_lb_addr_port[local_num],name=locals".
-func layoutOf(typ reflect.Type) *layout {
-	l := &layout{}
-	l.addStruct(typ, "")
-	return l
-}
-
-// addStruct appends the fields of a struct; prefix is the path to it.
+// addStruct appends the fields of a struct by their tags, such as
+// "nat44_lb_addr_port[local_num],name=locals"; prefix is the path to it.
 func (l *layout) addStruct(typ reflect.Type, prefix string) {
 	slots := map[string]int{} // of the numbers of elements, by their names
 	counts := map[string]bool{}

@@ -29,7 +29,8 @@ type incoming struct {
 // newIncoming describes a message of the bindings with the number that the connected VPP gave it.
 func newIncoming(msg api.Message, id uint16) *incoming {
 	in := &incoming{id: id, typ: reflect.TypeOf(msg).Elem(), class: msg.GetMessageType()}
-	in.layout, in.body = layoutOf(in.typ), bodyOf(in.class)
+	in.layout, in.body = &layout{}, bodyOf(in.class)
+	in.layout.addStruct(in.typ, "")
 	// It is the first field as a rule; acl_add_replace_reply has the index before it.
 	if field, found := in.typ.FieldByName("Retval"); found && field.Type.Kind() == reflect.Int32 {
 		in.retval = field.Index

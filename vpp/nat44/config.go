@@ -1,7 +1,6 @@
 package nat44
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"reflect"
 	"time"
@@ -79,14 +78,9 @@ func (c Config) ForNode(self *messages.Node) Config {
 // lastAddress is the last unicast address of the node's first IPv4 pod CIDR, which no pod gets.
 func lastAddress(self *messages.Node) netip.Addr {
 	for _, prefix := range rule.Networks(self.GetPodCidrs()) {
-		if !prefix.Addr().Is4() || prefix.Bits() > 30 {
-			continue
+		if prefix.Addr().Is4() && prefix.Bits() <= 30 {
+			return rule.LastAddress(prefix)
 		}
-		a := prefix.Masked().Addr().As4()
-		host := uint32(1)<<(32-prefix.Bits()) - 2 // the last one is the broadcast address
-		v := binary.BigEndian.Uint32(a[:]) + host
-		binary.BigEndian.PutUint32(a[:], v)
-		return netip.AddrFrom4(a)
 	}
 	return netip.Addr{}
 }

@@ -7,11 +7,10 @@ import "slices"
 //
 // Where only backends differ they are changed one by one, see arrange. VPP cannot change anything
 // else in place (flags, affinity, tag), so the row is deleted and added in two operations that
-// follow each other directly, which ends its connections. A row therefore keeps its tag where it is
-// good enough, see Row.Beside. Rows without pads keep their weights as well: see changeLocals. In
-// between, the row keeps a backend, keeps all backends that it has before and after, and keeps a
-// load that VPP survives. A wanted row without backends counts as nil, unless backends drain
-// (Target).
+// follow each other directly, which ends its connections. Rows without pads keep their weights
+// therefore, see Row.Beside. In between, the row keeps a backend, keeps all backends that it has
+// before and after, and keeps a load that VPP survives. A wanted row without backends counts as nil,
+// unless backends drain (Target).
 func DiffRow(have, want *Row) []Op {
 	target := Target(have, want)
 	switch {

@@ -38,7 +38,7 @@ func locals(endpoints ...string) []Local {
 func newRow(key string, endpoints ...string) Row {
 	return Row{
 		Key: mustKey(key), Flags: Out2InOnly | SelfTwiceNAT, Pads: true, Locals: locals(endpoints...),
-		Tag: Tag{Hash: ServiceHash("default/web"), Weight: 7}.String(),
+		Tag: Tag{Hash: ServiceHash("default/web")}.String(),
 	}
 }
 
@@ -52,7 +52,7 @@ func (r Row) with(change func(*Row)) Row {
 // withAffinity returns the row with an affinity.
 func withAffinity(r Row, seconds uint32) Row {
 	r.Affinity = seconds
-	r.Tag = Tag{Hash: ServiceHash("default/web"), Affinity: seconds, Weight: 7}.String()
+	r.Tag = Tag{Hash: ServiceHash("default/web"), Affinity: seconds}.String()
 	return r
 }
 

@@ -29,8 +29,8 @@ func Target(held, want *Row) *Row {
 }
 
 // Beside returns the row as it should be beside the one that VPP holds under its key, so that as
-// few connections as possible end: with the held tag, with shares that fit the held weights, and
-// draining only backends that VPP holds. Nothing is kept of a row of another service.
+// few connections as possible end: with shares that fit the held weights, and draining only backends
+// that VPP holds. Nothing is kept of a row of another service.
 func (r Row) Beside(held *Row) Row {
 	fresh := r
 	fresh.Draining = nil
@@ -43,17 +43,11 @@ func (r Row) Beside(held *Row) Row {
 	if !fresh.uniform() || !held.uniform() || !keepsWeight(held.Locals[0].Weight, len(fresh.Locals)) {
 		return fresh
 	}
-	if fresh.Affinity == held.Affinity {
-		fresh.Tag = held.Tag
-	}
 	return fresh.weighing(held.Locals[0].Weight)
 }
 
 // besideSlots is Beside for a row that VPP holds in slots.
 func (r Row) besideSlots(held *Row) Row {
-	if r.Affinity == held.Affinity {
-		r.Tag = held.Tag
-	}
 	slots := held.layout()
 	at := make(map[netip.AddrPort]*slot, len(slots))
 	for i := range slots {

@@ -13,7 +13,7 @@ import (
 
 // mappings returns one row of each kind that balances nothing.
 func mappings() (static, identity, port Row) {
-	tag := Tag{Hash: ExternalHash(), Weight: 1}.String()
+	tag := Tag{Hash: ExternalHash()}.String()
 	at, pod := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.1.1.5")
 	static = Row{Key: rule.Key{Addr: at}, Kind: Static, Tag: tag, Locals: []Local{{Addr: pod, Weight: 1}}}
 	identity = Row{Key: rule.Key{Addr: at}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Weight: 1}}}

@@ -75,7 +75,7 @@ func deadly(all []nat44_ed.Nat44LbAddrPort) string {
 		return "the sum of the weights is 0"
 	}
 	for at := range got {
-		if !at.IsValid() || reserved(at) {
+		if !at.IsValid() || Reserved(at) {
 			return fmt.Sprintf("packets go to %s", at)
 		}
 	}

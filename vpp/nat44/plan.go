@@ -24,8 +24,8 @@ func (p *ServicePlan) Claims() []Row { return p.claims }
 func (p *ServicePlan) claim() []Row {
 	claims := slices.Clip(p.Rows)
 	for _, r := range p.Refused {
-		claim := Row{Key: r.Key, Rank: r.Rank, Draining: p.draining(r.Rule)}
-		claim.Tag = Tag{Hash: ServiceHash(p.Service), Weight: 1}.String()
+		claim := Row{Key: r.Key, Rank: r.Rank, Draining: drainingOf(r.Rule, nil)}
+		claim.Tag = Tag{Hash: ServiceHash(p.Service)}.String()
 		claims = append(claims, claim)
 	}
 	return claims
@@ -69,7 +69,6 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 	if len(locals) == 0 {
 		return
 	}
-	weight := locals[0].Weight
 	row := Row{
 		Key: key, Rank: rule.RankOf(f), Flags: Out2InOnly | SelfTwiceNAT, Affinity: f.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
 		Draining: p.draining(f),
@@ -91,7 +90,7 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 		p.Approximate("connections spread by maglev", "spread by the weights of endpoints", whyMaglev)
 		p.Particular()
 	}
-	row.Tag = Tag{Hash: ServiceHash(p.Service), Affinity: row.Affinity, Weight: weight}.String()
+	row.Tag = Tag{Hash: ServiceHash(p.Service), Affinity: row.Affinity}.String()
 	p.rows = append(p.rows, row)
 }
 

@@ -306,7 +306,7 @@ func TestPlanTag(t *testing.T) {
 	f := as(serving("10.96.0.1", 80, tcp, "10.1.2.3:80"), func(f *messages.Frontend) { f.AffinitySeconds, f.PortName = 60, "https" })
 	plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{f}}, testConfig)
 	tag, ok := ParseTag(plan.Rows[0].Tag)
-	if want := (Tag{Hash: ServiceHash("default/web"), Affinity: 60, Weight: 7}); !ok || tag != want {
+	if want := (Tag{Hash: ServiceHash("default/web"), Affinity: 60}); !ok || tag != want {
 		t.Errorf("tag is %+v, want %+v", tag, want)
 	}
 	if !plan.Rows[0].Pads {

@@ -35,7 +35,7 @@ func genRow(t *rapid.T, key rule.Key, pads bool) Row {
 		Affinity: rapid.SampledFrom([]uint32{0, 0, 0, 60, 10800}).Draw(t, "affinity"), Locals: genLocals(t, largest),
 	}
 	hash := ServiceHash(rapid.SampledFrom([]string{"default/web", "default/web", "default/web", "default/dns"}).Draw(t, "service"))
-	row.Tag = Tag{Hash: hash, Affinity: row.Affinity, Weight: Weight(len(row.Locals))}.String()
+	row.Tag = Tag{Hash: hash, Affinity: row.Affinity}.String()
 	return row
 }
 
@@ -233,7 +233,7 @@ func TestRowKeepsBackends(t *testing.T) {
 		if rapid.Bool().Draw(t, "same shape") {
 			want.Flags, want.Affinity = have.Flags, have.Affinity
 			tag, _ := ParseTag(have.Tag)
-			want.Tag = Tag{Hash: tag.Hash, Affinity: tag.Affinity, Weight: Weight(len(want.Locals))}.String()
+			want.Tag = Tag{Hash: tag.Hash, Affinity: tag.Affinity}.String()
 		}
 		kept := slices.DeleteFunc(slices.Clone(have.Locals), func(l Local) bool { return !slices.Contains(want.Locals, l) })
 

@@ -159,7 +159,7 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	all := make([]Local, len(d.Locals))
 	for i, l := range d.Locals {
 		all[i] = Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Table: l.VrfID, Weight: l.Probability}
-		row.odd = row.odd || l.VrfID != 0 && reserved(all[i].Endpoint())
+		row.odd = row.odd || l.VrfID != 0 && Reserved(all[i].Endpoint())
 	}
 	if slots, astray, whole, ok := parseSlots(all); ok {
 		row.Pads = true
@@ -173,7 +173,7 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	if len(all) == 2 && all[0] == all[1] {
 		row.Locals = all[:1]
 	}
-	row.odd = row.odd || hasDuplicates(row.Locals) || slices.ContainsFunc(all, func(l Local) bool { return reserved(l.Endpoint()) })
+	row.odd = row.odd || hasDuplicates(row.Locals) || slices.ContainsFunc(all, func(l Local) bool { return Reserved(l.Endpoint()) })
 	return row
 }
 

@@ -76,13 +76,10 @@ func reservedIndex(at netip.AddrPort, port uint16) int {
 	return int(a[3]) - 1
 }
 
-// reserved reports whether no backend may have this address and port.
-func reserved(at netip.AddrPort) bool {
+// Reserved reports whether an address and port belong to the entries of rows that are no backends.
+func Reserved(at netip.AddrPort) bool {
 	return slices.ContainsFunc([]uint16{padPort, emptyPort}, func(port uint16) bool { return reservedIndex(at, port) >= 0 })
 }
-
-// Reserved reports whether an address and port belong to the entries of rows that are no backends.
-func Reserved(at netip.AddrPort) bool { return reserved(at) }
 
 // newLocal makes a local in table 0.
 func newLocal(at netip.AddrPort, weight uint8) Local {
@@ -250,7 +247,7 @@ func parseSlots(all []Local) (slots []slot, astray []Local, whole, ok bool) {
 			slots, half = append(slots, slot{noPad: true}), true
 			continue
 		}
-		if reserved(at) || len(slots) == maxSlots {
+		if Reserved(at) || len(slots) == maxSlots {
 			return nil, nil, false, false
 		}
 		slots, half = append(slots, slot{backend: at, table: l.Table, weight: l.Weight, share: l.Weight, noPad: true}), true

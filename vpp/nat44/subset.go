@@ -67,9 +67,6 @@ func (p *planner) draining(f *messages.Frontend) []Local {
 	return p.chosen.drains
 }
 
-// draining returns the backends of a refused frontend that keep their connections.
-func (*ServicePlan) draining(f *messages.Frontend) []Local { return drainingOf(f, nil) }
-
 // drainingOf returns the backends that a rule names as draining, and others.
 func drainingOf(f *messages.Frontend, others []backend) []Local {
 	if len(f.GetDraining()) == 0 && len(others) == 0 || f.GetProtocol() == messages.Protocol_SCTP {
@@ -137,7 +134,7 @@ func parseBackend(b *messages.Backend) (at uint64, problem string) {
 	if b.GetPort() == 0 || b.GetPort() > 65535 {
 		return 0, "not a port"
 	}
-	if reserved(netip.AddrPortFrom(addr, uint16(b.GetPort()))) {
+	if Reserved(netip.AddrPortFrom(addr, uint16(b.GetPort()))) {
 		return 0, "reserved for the renderer"
 	}
 	a := addr.As4()

@@ -11,19 +11,13 @@ import (
 // and is never modified.
 const TagPrefix = "troupe/"
 
-// maxTag is the longest tag VPP keeps: string[64] with a NUL at the end.
-const maxTag = 63
-
 // Tag is the content of the tag of a row. VPP returns no other field that holds the owner of a row,
-// and does not return its affinity. Its text is "troupe/<hash>/w<weight>", with "/a<seconds>"
-// before the weight where the row has affinity; 44 characters at most.
+// and does not return its affinity. Its text is "troupe/<hash>/a<seconds>"; 35 characters at most.
 type Tag struct {
 	// Hash identifies namespace and name of the service, see ServiceHash.
 	Hash string
 	// Affinity in seconds; 0 = none.
 	Affinity uint32
-	// Weight is the weight class of the row, 1..255.
-	Weight uint8
 }
 
 // hashEncoding makes hashes of lower case letters and digits.
@@ -53,16 +47,7 @@ var externalPrefix = TagPrefix + ExternalHash() + "/"
 
 // String returns the text that VPP stores.
 func (t Tag) String() string {
-	text := make([]byte, 0, maxTag)
-	text = append(text, TagPrefix...)
-	text = append(text, t.Hash...)
-	if t.Affinity > 0 {
-		text = append(text, "/a"...)
-		text = strconv.AppendUint(text, uint64(t.Affinity), 10)
-	}
-	text = append(text, "/w"...)
-	text = strconv.AppendUint(text, uint64(t.Weight), 10)
-	return string(text)
+	return TagPrefix + t.Hash + "/a" + strconv.FormatUint(uint64(t.Affinity), 10)
 }
 
 // ParseTag is the reverse of Tag.String; it accepts only what String writes. A tag with our prefix
@@ -73,34 +58,13 @@ func ParseTag(text string) (Tag, bool) {
 	if !ours {
 		return Tag{}, false
 	}
-	hash, rest, _ := strings.Cut(rest, "/")
+	hash, affinity, _ := strings.Cut(rest, "/a")
 	if _, err := hashEncoding.DecodeString(hash); err != nil || len(hash) != hashLength {
 		return Tag{}, false
 	}
-	tag := Tag{Hash: hash}
-	if affinity, weight, found := strings.Cut(rest, "/"); found {
-		seconds, ok := parseField(affinity, "a", 32)
-		if !ok {
-			return Tag{}, false
-		}
-		tag.Affinity, rest = uint32(seconds), weight
-	}
-	weight, ok := parseField(rest, "w", 8)
-	if !ok {
-		return Tag{}, false
-	}
-	tag.Weight = uint8(weight)
-	return tag, true
-}
-
-// parseField reads a positive number in canonical form after its letter.
-func parseField(text, letter string, bits int) (uint64, bool) {
-	digits, found := strings.CutPrefix(text, letter)
-	if !found || strings.HasPrefix(digits, "0") || strings.HasPrefix(digits, "+") {
-		return 0, false
-	}
-	number, err := strconv.ParseUint(digits, 10, bits)
-	return number, err == nil
+	seconds, err := strconv.ParseUint(affinity, 10, 32)
+	tag := Tag{Hash: hash, Affinity: uint32(seconds)}
+	return tag, err == nil && tag.String() == text // no leading zeros
 }
 
 // Ours reports whether a row with this tag belongs to Troupe.

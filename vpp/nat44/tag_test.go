@@ -8,20 +8,23 @@ import (
 	"pgregory.net/rapid"
 )
 
+// maxTag is the longest tag VPP keeps: string[64] with a NUL at the end.
+const maxTag = 63
+
 func TestTagText(t *testing.T) {
 	hash := ServiceHash("default/web")
 	for _, c := range []struct {
 		tag  Tag
 		want string
 	}{
-		{Tag{Hash: hash, Weight: 7}, "troupe/" + hash + "/w7"},
-		{Tag{Hash: hash, Affinity: 10800, Weight: 1}, "troupe/" + hash + "/a10800/w1"},
+		{Tag{Hash: hash}, "troupe/" + hash + "/a0"},
+		{Tag{Hash: hash, Affinity: 10800}, "troupe/" + hash + "/a10800"},
 	} {
 		if got := c.tag.String(); got != c.want {
 			t.Errorf("%+v is %q, want %q", c.tag, got, c.want)
 		}
 	}
-	if longest := (Tag{Hash: hash, Affinity: math.MaxUint32, Weight: 255}).String(); len(longest) > maxTag {
+	if longest := (Tag{Hash: hash, Affinity: math.MaxUint32}).String(); len(longest) > maxTag {
 		t.Errorf("the longest tag has %d bytes: %q", len(longest), longest)
 	}
 }
@@ -37,11 +40,10 @@ func TestServiceHash(t *testing.T) {
 func TestParseTagRefuses(t *testing.T) {
 	hash := ServiceHash("default/web")
 	for _, text := range []string{
-		"", "troupe", "troupe/", "troupe/" + hash, "troupe/" + hash + "/", "troupe/" + hash + "/w", "troupe/" + hash + "/w0",
-		"troupe/" + hash + "/w07", "troupe/" + hash + "/w256", "troupe/" + hash + "/a0/w7", "troupe/" + hash + "/a4294967296/w7",
-		"troupe/" + hash + "/w7/a10", "troupe/" + hash + "/a10", "troupe/" + hash + "/a10/w7/x", "troupe/" + hash + "/w7 ",
-		"troupe/" + hash[1:] + "/w7", "troupe/" + strings.ToUpper(hash) + "/w7", "Troupe/" + hash + "/w7", "other/" + hash + "/w7",
-		"troupe/" + hash + "/w+7", "troupe/" + hash + "/a-1/w7",
+		"", "troupe", "troupe/", "troupe/" + hash, "troupe/" + hash + "/", "troupe/" + hash + "/a", "troupe/" + hash + "/a00",
+		"troupe/" + hash + "/a010", "troupe/" + hash + "/a4294967296", "troupe/" + hash + "/a10/w7", "troupe/" + hash + "/w7",
+		"troupe/" + hash + "/a7 ", "troupe/" + hash[1:] + "/a7", "troupe/" + strings.ToUpper(hash) + "/a7", "Troupe/" + hash + "/a7",
+		"other/" + hash + "/a7", "troupe/" + hash + "/a+7", "troupe/" + hash + "/a-1",
 	} {
 		if tag, ok := ParseTag(text); ok {
 			t.Errorf("ParseTag(%q) = %+v", text, tag)
@@ -53,7 +55,6 @@ func genTag(t *rapid.T) Tag {
 	return Tag{
 		Hash:     ServiceHash(rapid.String().Draw(t, "key")),
 		Affinity: rapid.Uint32().Draw(t, "affinity"),
-		Weight:   rapid.Uint8Range(1, 255).Draw(t, "weight"),
 	}
 }
 
@@ -71,8 +72,8 @@ func TestTagRoundTrip(t *testing.T) {
 }
 
 func FuzzParseTag(f *testing.F) {
-	f.Add("troupe/gjobejxrk76uug4i/a10800/w7")
-	f.Add("troupe/gjobejxrk76uug4i/w1")
+	f.Add("troupe/gjobejxrk76uug4i/a10800")
+	f.Add("troupe/gjobejxrk76uug4i/a0")
 	f.Fuzz(func(t *testing.T, text string) {
 		if tag, ok := ParseTag(text); ok && tag.String() != text {
 			t.Errorf("%q is read as %q", text, tag)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -209,7 +208,9 @@ func (r *Record) drop(gone []Object) (changed bool) {
 // save writes the record. The caller holds the lock. The log has the first of several errors.
 func (r *Record) save() {
 	d := document{Version: version, Boot: r.boot, Objects: []entry{}}
-	for _, o := range slices.SortedFunc(maps.Keys(r.objects), compare) {
+	for _, o := range slices.SortedFunc(maps.Keys(r.objects), func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Interface, b.Interface), cmp.Compare(a.Value, b.Value))
+	}) {
 		d.Objects = append(d.Objects, entry{o, r.objects[o]})
 	}
 	content, err := json.MarshalIndent(d, "", " ")
@@ -220,9 +221,4 @@ func (r *Record) save() {
 		r.log.Warn("the record of the agent's own settings in VPP cannot be saved: a later clean-up will keep some of them", "err", err)
 	}
 	r.failing = err != nil
-}
-
-// compare orders objects.
-func compare(a, b Object) int {
-	return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), cmp.Compare(a.Interface, b.Interface), strings.Compare(a.Value, b.Value))
 }

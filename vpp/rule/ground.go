@@ -66,6 +66,17 @@ func Networks(texts []string) (all []netip.Prefix) {
 	return all
 }
 
+// LastAddress is the last address of a network that no pod gets: the one before the broadcast
+// address.
+func LastAddress(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().AsSlice()
+	for i := p.Bits(); i < len(b)*8; i++ {
+		b[i/8] |= 0x80 >> (i % 8)
+	}
+	last, _ := netip.AddrFromSlice(b)
+	return last.Prev()
+}
+
 // Equal reports whether both hold the same.
 func (g Ground) Equal(other Ground) bool {
 	return maps.Equal(g.Hosts, other.Hosts) && slices.Equal(g.Pods, other.Pods) && slices.Equal(g.Connected, other.Connected) &&

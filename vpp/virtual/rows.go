@@ -61,12 +61,6 @@ func RowChangeOf(req api.Message) (RowChange, bool) {
 	return RowChange{}, false
 }
 
-// spared reports whether a request is never refused.
-func (d *Stream) spared(req api.Message) bool {
-	c, is := RowChangeOf(req)
-	return is && d.Spared != nil && d.Spared(c)
-}
-
 // Rows reads all rows, ordered by frontend. A VPP that is down has none.
 func (d *Stream) Rows() ([]Row, error) {
 	if !d.VPP.Alive() {

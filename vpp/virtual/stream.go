@@ -243,9 +243,10 @@ func (d *Stream) do(req api.Message) link.Result {
 			return link.Result{Err: err}
 		}
 	}
-	if d.Refuse > 0 && Changes(req) && !d.spared(req) {
+	c, is := RowChangeOf(req)
+	if d.Refuse > 0 && Changes(req) && !(is && d.Spared != nil && d.Spared(c)) {
 		d.Refuse--
-		if c, is := RowChangeOf(req); is && d.changed != nil {
+		if is && d.changed != nil {
 			c.Refused = true
 			d.changed(c)
 		}

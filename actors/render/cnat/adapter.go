@@ -153,7 +153,7 @@ func (a *adapter) surroundings(s render.Surroundings) {
 	if s.Set != nil && s.Set != a.set {
 		for _, index := range render.Replaced(a.set, s.Set) {
 			if a.have != nil {
-				a.have.Lose(index)
+				delete(a.have.Attached, index) // the next interface with its index has no nodes
 			}
 		}
 		if !slices.Equal(ownAddresses(a.set), ownAddresses(s.Set)) {
@@ -338,7 +338,7 @@ func (a *adapter) Forget(restarted bool) {
 func (a *adapter) interfaces(before *cnat.State) []uint32 {
 	found := slices.Collect(maps.Keys(a.settingsWanted().Interfaces))
 	if before != nil {
-		found = append(found, before.Interfaces()...)
+		found = append(found, slices.Sorted(maps.Keys(before.Attached))...)
 	}
 	slices.Sort(found)
 	return slices.Compact(found)

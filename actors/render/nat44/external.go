@@ -110,7 +110,7 @@ func (o *externalConfig) claimants() []string {
 	}
 	names := map[string]bool{}
 	o.wants.Merged.Wanted(func(e *layers.Entry) {
-		if e.Mapping() != nil {
+		if e.Mapping != nil {
 			names[claimPrefix+e.Source] = true
 		}
 	})
@@ -204,12 +204,12 @@ func (a *adapter) status(known bool) *external.Status {
 	a.external.wants.Merged.Wanted(func(e *layers.Entry) {
 		var state external.State
 		switch {
-		case e.Mapping() != nil:
-			state = a.mappingState(e.Source, e.Mapping(), known)
-		case e.Address().IsValid():
-			state = a.settingState(known && slices.Contains(a.have.Pool, e.Address()))
+		case e.Mapping != nil:
+			state = a.mappingState(e.Source, e.Mapping, known)
+		case e.Address.IsValid():
+			state = a.settingState(known && slices.Contains(a.have.Pool, e.Address))
 		default:
-			state = a.roleState(e.Role(), known)
+			state = a.roleState(e.Role, known)
 		}
 		s.Entries[e.Name] = state
 		s.Settled = s.Settled && state.State != external.Pending

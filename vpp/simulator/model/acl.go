@@ -16,31 +16,53 @@ import (
 // registerACL registers the messages of the acl plugin about ip lists; messages about MAC addresses
 // answer "unimplemented".
 func registerACL(r Registry) {
-	write(r, aclAddReplace)
+	// ACLAddReplace adds an ACL under a new index, or replaces the rules of one in place, which keeps
+	// its interfaces and the flows of reflecting rules.
+	write(r, func(c *Call, req *acl.ACLAddReplace) {
+		index := req.ACLIndex
+		list, retval := decodeACL(req)
+		if retval == vnet.RetOK {
+			index, retval = c.ACLs.AddReplace(index, list)
+		}
+		c.Reply(&acl.ACLAddReplaceReply{ACLIndex: index, Retval: retval})
+	})
 	// ACLDel refuses an ACL that an interface uses, with different return codes for input and output
 	// lists.
 	write(r, func(c *Call, req *acl.ACLDel) {
 		c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
 	})
-	write(r, aclInterfaceAddDel)
-	write(r, aclInterfaceSetList)
-	Read(r, aclDump)
+	// ACLInterfaceAddDel changes one entry of the list of an interface. The position of a new entry is
+	// the end of the list.
+	write(r, func(c *Call, req *acl.ACLInterfaceAddDel) {
+		retval := vnet.RetInvalidSwIfIndex
+		if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
+			retval = c.ACLs.AddDel(swIf, req.IsInput, req.IsAdd, req.ACLIndex)
+		}
+		c.Reply(&acl.ACLInterfaceAddDelReply{Retval: retval})
+	})
+	// ACLInterfaceSetACLList sets both lists of an interface: the first n_input indices are the input
+	// list, the others the output list.
+	write(r, func(c *Call, req *acl.ACLInterfaceSetACLList) {
+		retval := vnet.RetInvalidSwIfIndex
+		if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
+			inputs := min(int(req.NInput), len(req.Acls))
+			retval = c.ACLs.SetBoth(swIf, req.Acls[:inputs], req.Acls[inputs:])
+		}
+		c.Reply(&acl.ACLInterfaceSetACLListReply{Retval: retval})
+	})
+	// ACLDump lists one ACL, or all of them for ~0.
+	Read(r, func(c *Call, req *acl.ACLDump) {
+		for index, l := range c.ACLs.All.All {
+			if req.ACLIndex == vnet.None || req.ACLIndex == index {
+				c.Reply(&acl.ACLDetails{ACLIndex: index, Tag: l.Tag, R: encodeACL(l.Rules)})
+			}
+		}
+	})
 	Read(r, aclInterfaceListDump)
 }
 
 // maxACLTag is the longest tag: VPP refuses one that has no NUL in its field.
 const maxACLTag = 63
-
-// aclAddReplace adds an ACL under a new index, or replaces the rules of one in place, which keeps
-// its interfaces and the flows of reflecting rules.
-func aclAddReplace(c *Call, req *acl.ACLAddReplace) {
-	index := req.ACLIndex
-	list, retval := decodeACL(req)
-	if retval == vnet.RetOK {
-		index, retval = c.ACLs.AddReplace(index, list)
-	}
-	c.Reply(&acl.ACLAddReplaceReply{ACLIndex: index, Retval: retval})
-}
 
 // decodeACL checks an ACL as VPP does, rule by rule, and decodes it.
 func decodeACL(req *acl.ACLAddReplace) (*aclList, int32) {
@@ -80,36 +102,6 @@ func aclPrefix(w ip_types.Prefix) (netip.Prefix, bool) {
 	}
 	p, ok := FromPrefix(w)
 	return p, ok && p == p.Masked()
-}
-
-// aclInterfaceAddDel changes one entry of the list of an interface. The position of a new entry is
-// the end of the list.
-func aclInterfaceAddDel(c *Call, req *acl.ACLInterfaceAddDel) {
-	retval := vnet.RetInvalidSwIfIndex
-	if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
-		retval = c.ACLs.AddDel(swIf, req.IsInput, req.IsAdd, req.ACLIndex)
-	}
-	c.Reply(&acl.ACLInterfaceAddDelReply{Retval: retval})
-}
-
-// aclInterfaceSetList sets both lists of an interface: the first n_input indices are the input
-// list, the others the output list.
-func aclInterfaceSetList(c *Call, req *acl.ACLInterfaceSetACLList) {
-	retval := vnet.RetInvalidSwIfIndex
-	if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
-		inputs := min(int(req.NInput), len(req.Acls))
-		retval = c.ACLs.SetBoth(swIf, req.Acls[:inputs], req.Acls[inputs:])
-	}
-	c.Reply(&acl.ACLInterfaceSetACLListReply{Retval: retval})
-}
-
-// aclDump lists one ACL, or all of them for ~0.
-func aclDump(c *Call, req *acl.ACLDump) {
-	for index, l := range c.ACLs.All.All {
-		if req.ACLIndex == vnet.None || req.ACLIndex == index {
-			c.Reply(&acl.ACLDetails{ACLIndex: index, Tag: l.Tag, R: encodeACL(l.Rules)})
-		}
-	}
 }
 
 // encodeACL encodes the rules of an ACL.

@@ -38,8 +38,21 @@ func registerCNAT(r Registry) {
 	write(r, func(c *Call, req *cnat.CnatSetSnatPolicy) {
 		c.Reply(&cnat.CnatSetSnatPolicyReply{Retval: c.CNAT.SNAT.SetPolicy(uint8(req.Policy))})
 	})
-	write(r, cnatSnatPolicyAddDelIf)
-	write(r, cnatSnatPolicyAddDelExcludePfx)
+	write(r, func(c *Call, req *cnat.CnatSnatPolicyAddDelIf) {
+		i := cnatmodel.InterfaceTable{SwIf: uint32(req.SwIfIndex), Table: uint8(req.Table)}
+		retval := vnet.RetInvalidSwIfIndex
+		if c.Interface(i.SwIf) != nil {
+			retval = c.CNAT.SNAT.SetInterface(i, req.IsAdd != 0)
+		}
+		c.Reply(&cnat.CnatSnatPolicyAddDelIfReply{Retval: retval})
+	})
+	write(r, func(c *Call, req *cnat.CnatSnatPolicyAddDelExcludePfx) {
+		retval := vnet.RetInvalidValue
+		if prefix, ok := FromPrefix(req.Prefix); ok {
+			retval = c.CNAT.SNAT.Exclude(prefix, req.IsAdd != 0)
+		}
+		c.Reply(&cnat.CnatSnatPolicyAddDelExcludePfxReply{Retval: retval})
+	})
 }
 
 // cnatTranslationUpdate crashes VPP with a translation without paths: VPP allocates for 2^32 of
@@ -96,23 +109,6 @@ func cnatSessionDump(c *Call, _ *cnat.CnatSessionDump) {
 			Src: at(s.Src), Dst: at(s.Dst), New: at(s.New), IPProto: ip_types.IPProto(s.Proto), Location: s.Location,
 		}})
 	}
-}
-
-func cnatSnatPolicyAddDelIf(c *Call, req *cnat.CnatSnatPolicyAddDelIf) {
-	i := cnatmodel.InterfaceTable{SwIf: uint32(req.SwIfIndex), Table: uint8(req.Table)}
-	retval := vnet.RetInvalidSwIfIndex
-	if c.Interface(i.SwIf) != nil {
-		retval = c.CNAT.SNAT.SetInterface(i, req.IsAdd != 0)
-	}
-	c.Reply(&cnat.CnatSnatPolicyAddDelIfReply{Retval: retval})
-}
-
-func cnatSnatPolicyAddDelExcludePfx(c *Call, req *cnat.CnatSnatPolicyAddDelExcludePfx) {
-	retval := vnet.RetInvalidValue
-	if prefix, ok := FromPrefix(req.Prefix); ok {
-		retval = c.CNAT.SNAT.Exclude(prefix, req.IsAdd != 0)
-	}
-	c.Reply(&cnat.CnatSnatPolicyAddDelExcludePfxReply{Retval: retval})
 }
 
 // namedProto reports whether VPP has a name for a protocol.

@@ -21,44 +21,53 @@ func registerInterface(r Registry) {
 		index := c.CreateLoopback(req.MacAddress)
 		c.Reply(&interfaces.CreateLoopbackReply{SwIfIndex: interface_types.InterfaceIndex(index)})
 	})
-	write(r, deleteLoopback)
-	write(r, swInterfaceSetFlags)
-	write(r, swInterfaceAddDelAddress)
-	write(r, swInterfaceSetTable)
+	// DeleteLoopback refuses interfaces of other kinds.
+	write(r, func(c *Call, req *interfaces.DeleteLoopback) {
+		retval := vnet.RetInvalidSwIfIndex
+		if i := c.Interface(uint32(req.SwIfIndex)); i != nil && i.DevType == vnet.DevLoopback {
+			c.DeleteInterface(i)
+			retval = vnet.RetOK
+		}
+		c.Reply(&interfaces.DeleteLoopbackReply{Retval: retval})
+	})
+	// SwInterfaceSetFlags looks at the admin flag only; the link follows it.
+	write(r, func(c *Call, req *interfaces.SwInterfaceSetFlags) {
+		retval := vnet.RetInvalidSwIfIndex
+		if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+			c.SetAdmin(i, req.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0)
+			retval = vnet.RetOK
+		}
+		c.Reply(&interfaces.SwInterfaceSetFlagsReply{Retval: retval})
+	})
+	// SwInterfaceAddDelAddress changes the addresses of an interface, and with them the routes of its
+	// subnets.
+	write(r, func(c *Call, req *interfaces.SwInterfaceAddDelAddress) {
+		retval := vnet.RetInvalidSwIfIndex
+		if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+			retval = c.changeAddress(i, req)
+		}
+		c.Reply(&interfaces.SwInterfaceAddDelAddressReply{Retval: retval})
+	})
+	// SwInterfaceSetTable binds an interface to the table of a VRF, which must exist.
+	write(r, func(c *Call, req *interfaces.SwInterfaceSetTable) {
+		retval := vnet.RetInvalidSwIfIndex
+		if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+			retval = c.BindTable(i, FamilyBit(req.IsIPv6), req.VrfID)
+		}
+		c.Reply(&interfaces.SwInterfaceSetTableReply{Retval: retval})
+	})
 	write(r, swInterfaceSetUnnumbered)
 	Read(r, swInterfaceDump)
-	Read(r, swInterfaceGetTable)
+	// SwInterfaceGetTable returns the id of the table of an interface, for one address family.
+	Read(r, func(c *Call, req *interfaces.SwInterfaceGetTable) {
+		reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: vnet.None}
+		if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+			fam := FamilyBit(req.IsIPv6)
+			reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
+		}
+		c.Reply(reply)
+	})
 	Register(r, ClassSession, wantInterfaceEvents)
-}
-
-// deleteLoopback refuses interfaces of other kinds.
-func deleteLoopback(c *Call, req *interfaces.DeleteLoopback) {
-	retval := vnet.RetInvalidSwIfIndex
-	if i := c.Interface(uint32(req.SwIfIndex)); i != nil && i.DevType == vnet.DevLoopback {
-		c.DeleteInterface(i)
-		retval = vnet.RetOK
-	}
-	c.Reply(&interfaces.DeleteLoopbackReply{Retval: retval})
-}
-
-// swInterfaceSetFlags looks at the admin flag only; the link follows it.
-func swInterfaceSetFlags(c *Call, req *interfaces.SwInterfaceSetFlags) {
-	retval := vnet.RetInvalidSwIfIndex
-	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
-		c.SetAdmin(i, req.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0)
-		retval = vnet.RetOK
-	}
-	c.Reply(&interfaces.SwInterfaceSetFlagsReply{Retval: retval})
-}
-
-// swInterfaceAddDelAddress changes the addresses of an interface, and with them the routes of its
-// subnets.
-func swInterfaceAddDelAddress(c *Call, req *interfaces.SwInterfaceAddDelAddress) {
-	retval := vnet.RetInvalidSwIfIndex
-	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
-		retval = c.changeAddress(i, req)
-	}
-	c.Reply(&interfaces.SwInterfaceAddDelAddressReply{Retval: retval})
 }
 
 // changeAddress executes an sw_interface_add_del_address.
@@ -77,15 +86,6 @@ func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDe
 		return c.AddAddress(i, prefix)
 	}
 	return c.DelAddress(i, prefix)
-}
-
-// swInterfaceSetTable binds an interface to the table of a VRF, which must exist.
-func swInterfaceSetTable(c *Call, req *interfaces.SwInterfaceSetTable) {
-	retval := vnet.RetInvalidSwIfIndex
-	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
-		retval = c.BindTable(i, FamilyBit(req.IsIPv6), req.VrfID)
-	}
-	c.Reply(&interfaces.SwInterfaceSetTableReply{Retval: retval})
 }
 
 // swInterfaceSetUnnumbered binds an interface to the addresses of another one; the message names
@@ -136,16 +136,6 @@ func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
 	}
 }
 
-// swInterfaceGetTable returns the id of the table of an interface, for one address family.
-func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
-	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: vnet.None}
-	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
-		fam := FamilyBit(req.IsIPv6)
-		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
-	}
-	c.Reply(reply)
-}
-
 // wantInterfaceEvents subscribes a client, once, or ends its subscription.
 func wantInterfaceEvents(c *Call, req *interfaces.WantInterfaceEvents) {
 	_, subscribed := c.Subscribers[c.Client]
@@ -173,7 +163,7 @@ func StatusFlags(adminUp, linkUp bool) interface_types.IfStatusFlags {
 	return flags
 }
 
-// registerBridge registers the dumps of bridge domains and of proxy ARP.
+// registerBridge registers the dumps of bridge domains and of proxy ARP, and the feature API.
 func registerBridge(r Registry) {
 	Read(r, bridgeDomainDump)
 	// ProxyArpDump lists the ranges of proxy ARP.
@@ -188,6 +178,8 @@ func registerBridge(r Registry) {
 			c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})
 		}
 	})
+	write(r, featureEnableDisable)
+	Read(r, featureIsEnabled)
 }
 
 // bridgeDomainDump lists one bridge domain, or all for ~0. The virtual interface is among the
@@ -206,12 +198,6 @@ func bridgeDomainDump(c *Call, req *l2.BridgeDomainDump) {
 		}
 		c.Reply(d)
 	}
-}
-
-// registerFeature registers the messages of the feature API.
-func registerFeature(r Registry) {
-	write(r, featureEnableDisable)
-	Read(r, featureIsEnabled)
 }
 
 // featureEnableDisable puts a node on an arc. It is not idempotent: enabling twice puts the node

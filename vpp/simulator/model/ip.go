@@ -15,10 +15,17 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// registerIP registers the messages of the IP API.
+// registerIP registers the messages of the IP API and of its neighbours.
 func registerIP(r Registry) {
 	Read(r, ipAddressDump)
-	Read(r, ipTableDump)
+	// IPTableDump lists the tables of both families.
+	Read(r, func(c *Call, _ *ip.IPTableDump) {
+		for fam, tables := range c.Tables {
+			for _, t := range tables {
+				c.Reply(&ip.IPTableDetails{Table: ip.IPTable{TableID: t.ID, IsIP6: fam == 1, Name: t.Name}})
+			}
+		}
+	})
 	// IPRouteLookup finds a route, exactly or by longest match.
 	Read(r, func(c *Call, req *ip.IPRouteLookup) {
 		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
@@ -37,13 +44,33 @@ func registerIP(r Registry) {
 		c.eachRoute(req.Table, vnet.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
 	})
 	Read(r, ipUnnumberedDump)
-	write(r, ipTableAddDel)
+	// IPTableAddDel creates a table; the model deletes none.
+	write(r, func(c *Call, req *ip.IPTableAddDel) {
+		if !req.IsAdd {
+			c.Reply(&ip.IPTableAddDelReply{Retval: vnet.RetUnimplemented})
+			return
+		}
+		fam := FamilyBit(req.Table.IsIP6)
+		c.Tables[fam][c.FindOrCreateFIB(fam, req.Table.TableID)].Name = req.Table.Name
+		c.Reply(&ip.IPTableAddDelReply{})
+	})
 	// IPRouteAddDel changes a route of the source API.
 	write(r, func(c *Call, req *ip.IPRouteAddDel) {
 		stats, retval := c.changeRoute(req.Route, vnet.SourceAPI, req.IsAdd, req.IsMultipath)
 		c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
 	})
-	write(r, ipRouteAddDelV2)
+	// IPRouteAddDelV2 changes a route of any source; 0 is the source API.
+	write(r, func(c *Call, req *ip.IPRouteAddDelV2) {
+		route := ip.IPRoute{TableID: req.Route.TableID, Prefix: req.Route.Prefix, Paths: req.Route.Paths}
+		source := vnet.Source(req.Route.Src)
+		if source == 0 {
+			source = vnet.SourceAPI
+		}
+		stats, retval := c.changeRoute(route, source, req.IsAdd, req.IsMultipath)
+		c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
+	})
+	write(r, ipNeighborAddDel)
+	Read(r, ipNeighborDump)
 }
 
 // ipAddressDump lists the addresses of one interface and one family. There is no message for the
@@ -70,37 +97,6 @@ func ipUnnumberedDump(c *Call, req *ip.IPUnnumberedDump) {
 			})
 		}
 	}
-}
-
-// ipTableDump lists the tables of both families.
-func ipTableDump(c *Call, _ *ip.IPTableDump) {
-	for fam, tables := range c.Tables {
-		for _, t := range tables {
-			c.Reply(&ip.IPTableDetails{Table: ip.IPTable{TableID: t.ID, IsIP6: fam == 1, Name: t.Name}})
-		}
-	}
-}
-
-// ipTableAddDel creates a table; the model deletes none.
-func ipTableAddDel(c *Call, req *ip.IPTableAddDel) {
-	if !req.IsAdd {
-		c.Reply(&ip.IPTableAddDelReply{Retval: vnet.RetUnimplemented})
-		return
-	}
-	fam := FamilyBit(req.Table.IsIP6)
-	c.Tables[fam][c.FindOrCreateFIB(fam, req.Table.TableID)].Name = req.Table.Name
-	c.Reply(&ip.IPTableAddDelReply{})
-}
-
-// ipRouteAddDelV2 changes a route of any source; 0 is the source API.
-func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
-	route := ip.IPRoute{TableID: req.Route.TableID, Prefix: req.Route.Prefix, Paths: req.Route.Paths}
-	source := vnet.Source(req.Route.Src)
-	if source == 0 {
-		source = vnet.SourceAPI
-	}
-	stats, retval := c.changeRoute(route, source, req.IsAdd, req.IsMultipath)
-	c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
 }
 
 // changeRoute executes an ip_route_add_del and returns the index of the route's counters. A route
@@ -297,12 +293,6 @@ func registerFIB(r Registry) {
 		id := c.Sources.Add(req.Src.Name, req.Src.Priority)
 		c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})
 	})
-}
-
-// registerNeighbor registers the messages of the ip_neighbor API.
-func registerNeighbor(r Registry) {
-	write(r, ipNeighborAddDel)
-	Read(r, ipNeighborDump)
 }
 
 // ipNeighborAddDel adds or deletes an ARP or ND entry, with its host route unless a flag forbids

@@ -38,7 +38,14 @@ func registerNAT44Config(r Registry) {
 	Read(r, natWorkerDump)
 	Read(r, natRunningConfig)
 	write(r, natInterfaceFeature)
-	Read(r, natInterfaceDump)
+	// Nat44InterfaceDump lists the interfaces with roles, without output interfaces.
+	Read(r, func(c *Call, _ *nat44_ed.Nat44InterfaceDump) {
+		for _, i := range c.NAT.InOut.All {
+			c.Reply(&nat44_ed.Nat44InterfaceDetails{
+				Flags: roleFlags(i), SwIfIndex: interface_types.InterfaceIndex(i.SwIf),
+			})
+		}
+	})
 	write(r, natOutputInterface)
 	Read(r, natOutputInterfaceGet)
 	// Nat44AddDelAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
@@ -157,15 +164,6 @@ func natInterfaceFeature(c *Call, req *nat44_ed.Nat44InterfaceAddDelFeature) {
 		retval = c.NAT.DelInterface(uint32(req.SwIfIndex), inside)
 	}
 	c.Reply(&nat44_ed.Nat44InterfaceAddDelFeatureReply{Retval: retval})
-}
-
-// natInterfaceDump lists the interfaces with roles, without output interfaces.
-func natInterfaceDump(c *Call, _ *nat44_ed.Nat44InterfaceDump) {
-	for _, i := range c.NAT.InOut.All {
-		c.Reply(&nat44_ed.Nat44InterfaceDetails{
-			Flags: roleFlags(i), SwIfIndex: interface_types.InterfaceIndex(i.SwIf),
-		})
-	}
 }
 
 // natOutputInterface makes an interface an output interface (post-routing SNAT).

@@ -10,12 +10,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// registerNAT44Mapping registers the messages about simple and identity mappings.
+// registerNAT44Mapping registers the messages about mappings.
 func registerNAT44Mapping(r Registry) {
 	write(r, natStaticMappingV2)
 	Read(r, natStaticMappingDump)
 	write(r, natIdentityMapping)
 	Read(r, natIdentityMappingDump)
+	write(r, natLBMapping)
+	write(r, natLBLocal)
+	Read(r, natLBDump)
 }
 
 // decodeFlags turns the flags of a message into flags of a mapping.
@@ -126,13 +129,6 @@ func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 			})
 		}
 	}
-}
-
-// registerNAT44LB registers the messages about load-balancing mappings.
-func registerNAT44LB(r Registry) {
-	write(r, natLBMapping)
-	write(r, natLBLocal)
-	Read(r, natLBDump)
 }
 
 // lbFlags decodes the flags of a load-balancing message: twice-nat wins over self-twice-nat,

@@ -59,12 +59,9 @@ func NewRegistry() Registry {
 	registerInterface(r)
 	registerFIB(r)
 	registerIP(r)
-	registerNeighbor(r)
 	registerBridge(r)
-	registerFeature(r)
 	registerNAT44Config(r)
 	registerNAT44Mapping(r)
-	registerNAT44LB(r)
 	registerNAT44Session(r)
 	registerCNAT(r)
 	registerACL(r)
@@ -124,19 +121,17 @@ func (c *Call) Reply(msg api.Message) {
 
 // registerVpe registers the messages about the VPP process.
 func registerVpe(r Registry) {
-	Read(r, showVersion)
+	// ShowVersion answers with the release that the model follows.
+	Read(r, func(c *Call, _ *vpe.ShowVersion) {
+		c.Reply(&vpe.ShowVersionReply{
+			Program:        "vpe",
+			Version:        "25.10-release",
+			BuildDate:      "2025-10-29T00:00:00",
+			BuildDirectory: "simulator",
+		})
+	})
 	Read(r, showThreads)
 	Read(r, cliInband)
-}
-
-// showVersion answers with the release that the model follows.
-func showVersion(c *Call, _ *vpe.ShowVersion) {
-	c.Reply(&vpe.ShowVersionReply{
-		Program:        "vpe",
-		Version:        "25.10-release",
-		BuildDate:      "2025-10-29T00:00:00",
-		BuildDirectory: "simulator",
-	})
 }
 
 // showThreads lists the main thread and the workers.

@@ -1,7 +1,5 @@
 package vnet
 
-import "slices"
-
 // Registration is one source of routes in VPP.
 type Registration struct {
 	ID    Source
@@ -86,9 +84,4 @@ func (s *Sources) compare(a, b Source) int {
 func (s *Sources) rank(id Source) int {
 	reg := s.All[id]
 	return int(reg.Class)<<8 | int(reg.slot)
-}
-
-// sort orders the routes of a prefix by their sources.
-func (s *Sources) sort(routes []Route) {
-	slices.SortStableFunc(routes, func(a, b Route) int { return s.compare(a.Source, b.Source) })
 }

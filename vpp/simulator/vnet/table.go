@@ -109,7 +109,7 @@ func (t *Table) Set(prefix netip.Prefix, source Source, paths []Path) *Entry {
 		}
 	}
 	e.routes = append(e.routes, Route{Source: source, Paths: paths})
-	t.sources.sort(e.routes)
+	slices.SortStableFunc(e.routes, func(a, b Route) int { return t.sources.compare(a.Source, b.Source) })
 	return e
 }
 
