@@ -52,6 +52,7 @@ var owners = map[string][]string{
 var pure = map[string][]string{
 	"kube/service":   {"os", "time", "log/slog", "sync", "math/rand", "math/rand/v2", "context"},
 	"kube/normalize": {"os", "log/slog", "sync", "math/rand", "math/rand/v2", "context"},
+	"kube/addresses": {"os", "time", "log/slog", "sync", "math/rand", "math/rand/v2", "context"},
 	"messages":       {"os", "log/slog", "net", "context"},
 }
 

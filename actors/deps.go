@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/addresses"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
@@ -115,6 +116,9 @@ type Deps struct {
 	// Routes are the settings of the renderer that refuses frontends without a row. Its
 	// networks are Serving.ServiceCIDRs, or else the service networks of the cluster.
 	Routes routes.Config
+	// Addresses are the settings of the renderer of virtual routers; nil = VPP answers for no
+	// load-balancer address.
+	Addresses *addresses.Config
 	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
 	HeapReserve int
 	// Heap makes a reader of VPP's statistics about its heap for each renderer; nil = VPP is

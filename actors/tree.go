@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/addresses"
 	"github.com/troupe-vpp/troupe/actors/render/cnat"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/routes"
@@ -38,7 +39,11 @@ func (d *Deps) renderers() []renderer {
 		config.Services = d.Serving.ServiceCIDRs
 		all = append(all, adapted(cnat.New, config))
 	}
-	return append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
+	all = append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
+	if d.Addresses != nil {
+		all = append(all, adapted(addresses.New, *d.Addresses))
+	}
+	return all
 }
 
 // usesNAT44 reports whether NAT44 serves IPv4.
@@ -134,14 +139,16 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 	for _, r := range all {
 		dataplane = append(dataplane, t.child(r.name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
+	// nothing depends on it: any number of failures concerns no other actor
+	optional := runtime.Policy{Budget: -1, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second}
 	upkeep := []runtime.Child{
 		t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
 	}
-	dataplane = append(dataplane, runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional()), Reaction: runtime.ReactNone})
+	dataplane = append(dataplane, runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional), Reaction: runtime.ReactNone})
 	services := runtime.Dynamic("services", func(name string) runtime.Spec {
 		key := runtime.UnescapeName(name)
 		return t.spec("service", func() runtime.Behaviour { return desired.NewService(t.desired, key) })
-	}, servicePolicy())
+	}, runtime.Policy{}) // ten thousand services may all fail once
 	world := []runtime.Child{
 		t.child("nodes", "nodes", runtime.ReactNone, func() runtime.Behaviour { return desired.NewNodes(t.desired) }),
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
@@ -157,9 +164,9 @@ func treeOf(d *Deps, all []renderer) runtime.Spec {
 		journal,
 		t.child("introspect", "introspect", runtime.ReactNone, func() runtime.Behaviour { return status.NewIntrospect(t.status) }),
 		t.child("healer", "healer", runtime.ReactNone, func() runtime.Behaviour { return health.New(t.health) }),
-		{Name: "dataplane", Spec: runtime.Ordered("dataplane", dataplane, workers()), Reaction: runtime.ReactNone},
-		{Name: "world", Spec: runtime.Ordered("world", world, workers()), Reaction: runtime.ReactNone},
-	}, rootPolicy())
+		{Name: "dataplane", Spec: runtime.Ordered("dataplane", dataplane, runtime.Policy{}), Reaction: runtime.ReactNone},
+		{Name: "world", Spec: runtime.Ordered("world", world, runtime.Policy{}), Reaction: runtime.ReactNone},
+	}, runtime.Policy{Budget: 20, BackoffMax: time.Second}) // then the process ends, and the kubelet starts it again
 }
 
 // child returns an actor in its place in the tree.
@@ -216,9 +223,16 @@ func newTree(d *Deps, all []renderer) *tree {
 	t.external = &external.Config{
 		Sources: d.External, Runs: runtime.NewExclusive(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name),
 	}
+	// a node without the addresses of others is ready
+	forwarding := slices.DeleteFunc(slices.Clone(t.names), func(name string) bool { return name == addresses.Name })
 	t.health = &health.Config{
-		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, t.names), Advisory: []string{"sessions", "external"},
+		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, forwarding), Advisory: []string{"sessions", "external"},
 		Patience: timing.Patience, Readiness: d.Readiness, Observer: observer, Fatal: d.Fatal,
+	}
+	if d.Addresses != nil {
+		t.health.Advisory = append(t.health.Advisory, addresses.Name)
+		t.health.Forwarding = slices.Concat([]string{"link", "interfaces"}, forwarding)
+		t.health.Followers = []string{address.Renderer(addresses.Name)}
 	}
 	if d.NodeSync != nil {
 		t.health.Expected = append(t.health.Expected, "nodes")
@@ -235,37 +249,4 @@ func (t *tree) withRenderers(others ...string) (paths []string) {
 		paths = append(paths, address.Renderer(name))
 	}
 	return append(paths, others...)
-}
-
-// workers is the policy of the two ordered groups: fast restarts, then patience.
-func workers() runtime.Policy {
-	return runtime.Policy{
-		Budget: 10, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 500 * time.Millisecond, Jitter: 0.2,
-		HealthyAfter: time.Minute,
-	}
-}
-
-// optional is the policy of actors on which nothing depends: any number of failures concerns no
-// other actor.
-func optional() runtime.Policy {
-	return runtime.Policy{
-		Budget: -1, Window: 10 * time.Second, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
-	}
-}
-
-// rootPolicy gives up after 20 failures in 10 s: the process ends, the kubelet starts it again, VPP
-// goes on forwarding meanwhile.
-func rootPolicy() runtime.Policy {
-	return runtime.Policy{
-		Budget: 20, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
-	}
-}
-
-// servicePolicy puts a service that crashes three times in five seconds into quarantine. Its rows
-// stay in VPP, and other services are not affected: ten thousand services may all fail once.
-func servicePolicy() runtime.Policy {
-	return runtime.Policy{
-		Budget: -1, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,
-		HealthyAfter: time.Minute, QuarantineAfter: 3, QuarantineWindow: 5 * time.Second, QuarantineFor: 30 * time.Second,
-	}
 }

@@ -37,7 +37,7 @@ func TestCheck(t *testing.T) {
 		"--cluster-cidr", "10.1.0.0/16,10.96.9.0/24", "--service-cidr", "10.96.0.0/16", "--connect", open.Addr().String()+",127.0.0.1:1")
 	out := squeeze(r.out)
 	for _, want := range []string{
-		"configuration ok valid -", "VPP ok version 25.10-release has 12 of 13 features -", "data directory ok " + dir + " can be written -",
+		"configuration ok valid -", "VPP ok version 25.10-release has 13 of 14 features -", "data directory ok " + dir + " can be written -",
 		"API server ok version v1.33.1 -", "right to list services ok granted -",
 		"right to list endpointslices failed endpointslices is forbidden deploy/kubernetes/base/rbac.yaml has the rights of the agent",
 		"node n3 failed the cluster has no such Node set nodeName to the name of the Node",

@@ -5,6 +5,7 @@
 //	bootstrap/cli         the commands, their common parts, the HTTP client, the demo
 //	bootstrap/agent       one running agent: wiring, start, stop, answers
 //	bootstrap/connector   one running connector
+//	bootstrap/addresses   one running allocator of addresses
 //	bootstrap/config      the configuration file and its flags
 //	bootstrap/plan        the dry run: objects -> frontends and rows of a node
 //	bootstrap/api         the contract of the HTTP API: types, errors, Backend

@@ -98,6 +98,7 @@ func commands(std cli.Streams) []*cobra.Command {
 		cli.Group("chaos", "Inject faults and verify that the agent recovers", append(look.ChaosCommands(std), simulationCommands(std)...)...),
 		look.NewExternal(std),
 		node.NewConnector(std),
+		newAddresses(std),
 		node.NewCleanup(std),
 		node.NewVersion(std),
 		fleet.NewStatus(std),
@@ -108,4 +109,11 @@ func commands(std cli.Streams) []*cobra.Command {
 		fleet.NewLook(std, execute),
 	}
 	return append(append(all, look.Commands(std)...), developmentCommands(std)...)
+}
+
+// newAddresses returns `troupe addresses`, the allocator, with the commands about this node.
+func newAddresses(std cli.Streams) *cobra.Command {
+	cmd := node.NewAddresses(std)
+	cmd.AddCommand(look.AddressesCommands(std)...)
+	return cmd
 }

@@ -21,7 +21,7 @@ func TestUsage(t *testing.T) {
 		"config bogus":      `unknown command "bogus" for "troupe config"`,
 		"config validate":   "requires at least 1 arg(s), only received 0",
 		"config explain x":  `configuration has no field "x"`,
-		"get":               "expected a command: actors, diff, events, interfaces, nodes, resync, service, services, sessions, tree (see 'troupe get --help')",
+		"get":               "expected a command: actors, addresses, diff, events, interfaces, nodes, resync, service, services, sessions, tree (see 'troupe get --help')",
 		"get service":       "accepts 1 arg(s), received 0",
 		"get service web":   `"web" is not the name of a service: expected NAMESPACE/NAME`,
 		"actors --limit -1": `invalid argument "-1" for "--limit": expected 0 or more`,

@@ -119,9 +119,12 @@ func (s *Store) commitSurroundings() *messages.NodeInput {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	input.ServiceCidrs = s.serviceNetworks()
+	for _, name := range sortedKeys(s.pools) {
+		input.AddressPools = append(input.AddressPools, s.pools[name])
+	}
 	sameNodes := input.Self == last.Self && len(input.Nodes) == len(last.Nodes) && (!s.changed.nodes || maps.Equal(input.Nodes, last.Nodes))
 	if sameNodes && slices.EqualFunc(input.Pods, last.Pods, equalMessage) && equalErrors(input.Errors, last.Errors) &&
-		slices.Equal(input.ServiceCidrs, last.ServiceCidrs) {
+		slices.Equal(input.ServiceCidrs, last.ServiceCidrs) && slices.EqualFunc(input.AddressPools, last.AddressPools, equalMessage) {
 		return nil
 	}
 	s.generation++

@@ -16,6 +16,9 @@
 //	kube/strictyaml   strict decoding of YAML with lines, paths and limits
 //	kube/durable      small files that survive a crash of the process or of the machine
 //	kube/connector    services of an outside catalog, as Services of the cluster
+//	kube/addresses    which addresses Services get from pools, and who announces them, pure
+//	kube/allocator    writes these addresses into the status of Services
+//	kube/leader       chooses one of several processes, by a Lease
 //	kube/check        what a cluster lacks for an agent, and packets between its pods
 //	kube/podforward   reaches the agent of a node through the API server, for commands
 //	kube/kubetest     a Sink and objects for tests

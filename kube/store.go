@@ -23,12 +23,13 @@ type Store struct {
 
 	// By service key. Every entry has content, is dirty or has a published value.
 	services map[string]*entry
-	owners   map[string]string               // slice key -> service key
-	nodes    map[string]*messages.Node       // by name
-	pods     map[string]*messages.Pod        // by pod key
-	cidrs    map[string][]string             // networks of each ServiceCIDR, by name
-	problems map[ref][]*messages.ObjectError // by object, lists never empty
-	dirty    map[string]struct{}             // service keys that the next commit makes anew
+	owners   map[string]string                // slice key -> service key
+	nodes    map[string]*messages.Node        // by name
+	pods     map[string]*messages.Pod         // by pod key
+	cidrs    map[string][]string              // networks of each ServiceCIDR, by name
+	pools    map[string]*messages.AddressPool // by name
+	problems map[ref][]*messages.ObjectError  // by object, lists never empty
+	dirty    map[string]struct{}              // service keys that the next commit makes anew
 	// parts of the NodeInput that the next commit makes anew
 	changed struct{ nodes, surroundings bool }
 
@@ -55,6 +56,7 @@ func NewStore(node string) *Store {
 		nodes:    map[string]*messages.Node{},
 		pods:     map[string]*messages.Pod{},
 		cidrs:    map[string][]string{},
+		pools:    map[string]*messages.AddressPool{},
 		problems: map[ref][]*messages.ObjectError{},
 		dirty:    map[string]struct{}{},
 		surround: &messages.NodeInput{},
@@ -146,6 +148,23 @@ func (s *Store) DeleteServiceCIDR(name string) {
 	s.changed.surroundings = true
 }
 
+// SetAddressPool records the current value of an AddressPool and the problems found in it.
+func (s *Store) SetAddressPool(pool *messages.AddressPool, problems []*messages.ObjectError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pools[pool.GetName()], s.changed.surroundings = pool, true
+	s.setProblems(ref{normalize.KindAddressPool, pool.GetName()}, problems)
+}
+
+// DeleteAddressPool records that the AddressPool of this name does not exist (any more).
+func (s *Store) DeleteAddressPool(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pools, name)
+	s.changed.surroundings = true
+	s.setProblems(ref{normalize.KindAddressPool, name}, nil)
+}
+
 // SliceTriggered returns when the change behind the recorded value of a slice happened, in Unix
 // nanoseconds; 0 = unknown.
 func (s *Store) SliceTriggered(key string) int64 {
@@ -180,6 +199,9 @@ func (s *Store) Replace(objects *normalize.Objects, problems []*messages.ObjectE
 	for _, c := range objects.ServiceCIDRs {
 		s.cidrs[c.Name] = c.Networks
 	}
+	for _, pool := range objects.AddressPools {
+		s.pools[pool.GetName()] = pool
+	}
 	for _, p := range problems {
 		r := ref{p.GetKind(), p.GetObject()}
 		s.problems[r] = append(s.problems[r], p)
@@ -196,6 +218,7 @@ func (s *Store) clear() {
 	clear(s.nodes)
 	clear(s.pods)
 	clear(s.cidrs)
+	clear(s.pools)
 	clear(s.problems)
 	s.changed.nodes, s.changed.surroundings = true, true
 }

@@ -662,7 +662,9 @@ type Begin struct {
 	// one of them.
 	PodNetworks []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
 	// Networks of the cluster IPs, as the API server has them, "ip/len", ordered.
-	ServiceCidrs  []string `protobuf:"bytes,10,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
+	ServiceCidrs []string `protobuf:"bytes,10,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
+	// Pools of load-balancer addresses, ordered by name.
+	AddressPools  []*AddressPool `protobuf:"bytes,11,rep,name=address_pools,json=addressPools,proto3" json:"address_pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -749,6 +751,13 @@ func (x *Begin) GetPodNetworks() []string {
 func (x *Begin) GetServiceCidrs() []string {
 	if x != nil {
 		return x.ServiceCidrs
+	}
+	return nil
+}
+
+func (x *Begin) GetAddressPools() []*AddressPool {
+	if x != nil {
+		return x.AddressPools
 	}
 	return nil
 }
@@ -1080,88 +1089,6 @@ func (x *Fault) GetMessage() string {
 	return ""
 }
 
-// introspection -> actor: send your State.
-type Inspect struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Inspect) Reset() {
-	*x = Inspect{}
-	mi := &file_control_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Inspect) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Inspect) ProtoMessage() {}
-
-func (x *Inspect) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Inspect.ProtoReflect.Descriptor instead.
-func (*Inspect) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{14}
-}
-
-// actor -> introspection: its state as JSON, made by the actor itself.
-type State struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Json          string                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *State) Reset() {
-	*x = State{}
-	mi := &file_control_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *State) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*State) ProtoMessage() {}
-
-func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use State.ProtoReflect.Descriptor instead.
-func (*State) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *State) GetJson() string {
-	if x != nil {
-		return x.Json
-	}
-	return ""
-}
-
 // healer, API -> renderer: read VPP again and repair the differences.
 type Verify struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1174,7 +1101,7 @@ type Verify struct {
 
 func (x *Verify) Reset() {
 	*x = Verify{}
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1186,7 +1113,7 @@ func (x *Verify) String() string {
 func (*Verify) ProtoMessage() {}
 
 func (x *Verify) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1199,7 +1126,7 @@ func (x *Verify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verify.ProtoReflect.Descriptor instead.
 func (*Verify) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{16}
+	return file_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Verify) GetReason() string {
@@ -1240,7 +1167,7 @@ type Verified struct {
 
 func (x *Verified) Reset() {
 	*x = Verified{}
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1179,7 @@ func (x *Verified) String() string {
 func (*Verified) ProtoMessage() {}
 
 func (x *Verified) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1192,7 @@ func (x *Verified) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verified.ProtoReflect.Descriptor instead.
 func (*Verified) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{17}
+	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Verified) GetRenderer() string {
@@ -1364,7 +1291,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1303,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1316,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{18}
+	return file_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -1495,7 +1422,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1434,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1447,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ServiceStatus) GetKey() string {
@@ -1627,7 +1554,7 @@ const file_control_proto_rawDesc = "" +
 	"\aRelease\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"&\n" +
 	"\bRenderUp\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x9d\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xd7\x02\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
@@ -1639,7 +1566,8 @@ const file_control_proto_rawDesc = "" +
 	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12!\n" +
 	"\fpod_networks\x18\t \x03(\tR\vpodNetworks\x12#\n" +
 	"\rservice_cidrs\x18\n" +
-	" \x03(\tR\fserviceCidrsJ\x04\b\x01\x10\x02\"$\n" +
+	" \x03(\tR\fserviceCidrs\x128\n" +
+	"\raddress_pools\x18\v \x03(\v2\x13.troupe.AddressPoolR\faddressPoolsJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xc2\x02\n" +
 	"\x06Health\x12\x12\n" +
@@ -1667,10 +1595,7 @@ const file_control_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05stack\x18\x04 \x01(\tR\x05stack\x12\x1a\n" +
 	"\bdecision\x18\x05 \x01(\tR\bdecision\x12\x18\n" +
-	"\amessage\x18\x06 \x01(\tR\amessage\"\t\n" +
-	"\aInspect\"\x1b\n" +
-	"\x05State\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\tR\x04json\":\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\":\n" +
 	"\x06Verify\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\aroutine\x18\x02 \x01(\bR\aroutine\"\xf2\x01\n" +
@@ -1741,7 +1666,7 @@ func file_control_proto_rawDescGZIP() []byte {
 }
 
 var file_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_control_proto_goTypes = []any{
 	(Reach)(0),            // 0: troupe.Reach
 	(Method)(0),           // 1: troupe.Method
@@ -1759,33 +1684,33 @@ var file_control_proto_goTypes = []any{
 	(*Health)(nil),        // 13: troupe.Health
 	(*Restart)(nil),       // 14: troupe.Restart
 	(*Fault)(nil),         // 15: troupe.Fault
-	(*Inspect)(nil),       // 16: troupe.Inspect
-	(*State)(nil),         // 17: troupe.State
-	(*Verify)(nil),        // 18: troupe.Verify
-	(*Verified)(nil),      // 19: troupe.Verified
-	(*Event)(nil),         // 20: troupe.Event
-	(*ServiceStatus)(nil), // 21: troupe.ServiceStatus
-	(*ServiceInput)(nil),  // 22: troupe.ServiceInput
-	(*NodeContext)(nil),   // 23: troupe.NodeContext
-	(*ServiceView)(nil),   // 24: troupe.ServiceView
-	(*RenderAck)(nil),     // 25: troupe.RenderAck
-	(*ObjectError)(nil),   // 26: troupe.ObjectError
+	(*Verify)(nil),        // 16: troupe.Verify
+	(*Verified)(nil),      // 17: troupe.Verified
+	(*Event)(nil),         // 18: troupe.Event
+	(*ServiceStatus)(nil), // 19: troupe.ServiceStatus
+	(*ServiceInput)(nil),  // 20: troupe.ServiceInput
+	(*NodeContext)(nil),   // 21: troupe.NodeContext
+	(*AddressPool)(nil),   // 22: troupe.AddressPool
+	(*ServiceView)(nil),   // 23: troupe.ServiceView
+	(*RenderAck)(nil),     // 24: troupe.RenderAck
+	(*ObjectError)(nil),   // 25: troupe.ObjectError
 }
 var file_control_proto_depIdxs = []int32{
-	22, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
-	23, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
-	23, // 2: troupe.Begin.node:type_name -> troupe.NodeContext
-	0,  // 3: troupe.Health.reach:type_name -> troupe.Reach
-	1,  // 4: troupe.Event.method:type_name -> troupe.Method
-	24, // 5: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
-	25, // 6: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
-	26, // 7: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
-	4,  // 8: troupe.ServiceStatus.spec:type_name -> troupe.ServiceSpec
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	20, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
+	21, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
+	21, // 2: troupe.Begin.node:type_name -> troupe.NodeContext
+	22, // 3: troupe.Begin.address_pools:type_name -> troupe.AddressPool
+	0,  // 4: troupe.Health.reach:type_name -> troupe.Reach
+	1,  // 5: troupe.Event.method:type_name -> troupe.Method
+	23, // 6: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
+	24, // 7: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
+	25, // 8: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
+	4,  // 9: troupe.ServiceStatus.spec:type_name -> troupe.ServiceSpec
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -1802,7 +1727,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   20,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -841,7 +841,10 @@ type Node struct {
 	PodCidrs  []string `protobuf:"bytes,5,rep,name=pod_cidrs,json=podCidrs,proto3" json:"pod_cidrs,omitempty"`
 	// The node should get no new connections: metadata.deletionTimestamp is set, or the taint
 	// ToBeDeletedByClusterAutoscaler is present.
-	Leaving       bool `protobuf:"varint,6,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Leaving bool `protobuf:"varint,6,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// Load balancers should send nothing to the node: spec.unschedulable, or the label
+	// node.kubernetes.io/exclude-from-external-load-balancers.
+	Excluded      bool `protobuf:"varint,7,opt,name=excluded,proto3" json:"excluded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -918,6 +921,93 @@ func (x *Node) GetLeaving() bool {
 	return false
 }
 
+func (x *Node) GetExcluded() bool {
+	if x != nil {
+		return x.Excluded
+	}
+	return false
+}
+
+// A pool of load-balancer addresses (AddressPool of troupe.dev).
+type AddressPool struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// "FIRST-LAST", in the order of the object.
+	Ranges []string `protobuf:"bytes,2,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	// Last bytes of IPv4 addresses that the pool does not give.
+	Avoid []byte `protobuf:"bytes,3,opt,name=avoid,proto3" json:"avoid,omitempty"`
+	// Virtual router IDs of the pool, 1 to 255.
+	FirstRouter   uint32 `protobuf:"varint,4,opt,name=first_router,json=firstRouter,proto3" json:"first_router,omitempty"`
+	LastRouter    uint32 `protobuf:"varint,5,opt,name=last_router,json=lastRouter,proto3" json:"last_router,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddressPool) Reset() {
+	*x = AddressPool{}
+	mi := &file_world_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddressPool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddressPool) ProtoMessage() {}
+
+func (x *AddressPool) ProtoReflect() protoreflect.Message {
+	mi := &file_world_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddressPool.ProtoReflect.Descriptor instead.
+func (*AddressPool) Descriptor() ([]byte, []int) {
+	return file_world_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AddressPool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AddressPool) GetRanges() []string {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *AddressPool) GetAvoid() []byte {
+	if x != nil {
+		return x.Avoid
+	}
+	return nil
+}
+
+func (x *AddressPool) GetFirstRouter() uint32 {
+	if x != nil {
+		return x.FirstRouter
+	}
+	return 0
+}
+
+func (x *AddressPool) GetLastRouter() uint32 {
+	if x != nil {
+		return x.LastRouter
+	}
+	return 0
+}
+
 // A Pod of this node (core/v1) that has an address and has not finished.
 type Pod struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -935,7 +1025,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_world_proto_msgTypes[7]
+	mi := &file_world_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1037,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[7]
+	mi := &file_world_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1050,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{7}
+	return file_world_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Pod) GetNamespace() string {
@@ -1033,7 +1123,7 @@ type ObjectError struct {
 
 func (x *ObjectError) Reset() {
 	*x = ObjectError{}
-	mi := &file_world_proto_msgTypes[8]
+	mi := &file_world_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1135,7 @@ func (x *ObjectError) String() string {
 func (*ObjectError) ProtoMessage() {}
 
 func (x *ObjectError) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[8]
+	mi := &file_world_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1148,7 @@ func (x *ObjectError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectError.ProtoReflect.Descriptor instead.
 func (*ObjectError) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{8}
+	return file_world_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ObjectError) GetSource() string {
@@ -1122,7 +1212,7 @@ type ServiceInput struct {
 
 func (x *ServiceInput) Reset() {
 	*x = ServiceInput{}
-	mi := &file_world_proto_msgTypes[9]
+	mi := &file_world_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1224,7 @@ func (x *ServiceInput) String() string {
 func (*ServiceInput) ProtoMessage() {}
 
 func (x *ServiceInput) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[9]
+	mi := &file_world_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1237,7 @@ func (x *ServiceInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceInput.ProtoReflect.Descriptor instead.
 func (*ServiceInput) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{9}
+	return file_world_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ServiceInput) GetKey() string {
@@ -1198,14 +1288,16 @@ type NodeInput struct {
 	Generation uint64         `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Networks of the cluster IPs, "ip/len", ordered: the union of all ServiceCIDR objects; empty if
 	// there are none.
-	ServiceCidrs  []string `protobuf:"bytes,6,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
+	ServiceCidrs []string `protobuf:"bytes,6,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
+	// Ordered by name.
+	AddressPools  []*AddressPool `protobuf:"bytes,7,rep,name=address_pools,json=addressPools,proto3" json:"address_pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_world_proto_msgTypes[10]
+	mi := &file_world_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1309,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[10]
+	mi := &file_world_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1322,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{10}
+	return file_world_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeInput) GetSelf() *Node {
@@ -1275,6 +1367,13 @@ func (x *NodeInput) GetServiceCidrs() []string {
 	return nil
 }
 
+func (x *NodeInput) GetAddressPools() []*AddressPool {
+	if x != nil {
+		return x.AddressPools
+	}
+	return nil
+}
+
 // source -> registry: the value of one service changed. A ServiceInput without a Service and
 // without slices means that the service is gone.
 type ServiceChanged struct {
@@ -1286,7 +1385,7 @@ type ServiceChanged struct {
 
 func (x *ServiceChanged) Reset() {
 	*x = ServiceChanged{}
-	mi := &file_world_proto_msgTypes[11]
+	mi := &file_world_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1397,7 @@ func (x *ServiceChanged) String() string {
 func (*ServiceChanged) ProtoMessage() {}
 
 func (x *ServiceChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[11]
+	mi := &file_world_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1410,7 @@ func (x *ServiceChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceChanged.ProtoReflect.Descriptor instead.
 func (*ServiceChanged) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{11}
+	return file_world_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ServiceChanged) GetInput() *ServiceInput {
@@ -1331,7 +1430,7 @@ type NodeChanged struct {
 
 func (x *NodeChanged) Reset() {
 	*x = NodeChanged{}
-	mi := &file_world_proto_msgTypes[12]
+	mi := &file_world_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1442,7 @@ func (x *NodeChanged) String() string {
 func (*NodeChanged) ProtoMessage() {}
 
 func (x *NodeChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[12]
+	mi := &file_world_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1455,7 @@ func (x *NodeChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeChanged.ProtoReflect.Descriptor instead.
 func (*NodeChanged) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{12}
+	return file_world_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeChanged) GetInput() *NodeInput {
@@ -1384,7 +1483,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_world_proto_msgTypes[13]
+	mi := &file_world_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1396,7 +1495,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[13]
+	mi := &file_world_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1409,7 +1508,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{13}
+	return file_world_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Snapshot) GetServices() []*ServiceInput {
@@ -1449,7 +1548,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_world_proto_msgTypes[14]
+	mi := &file_world_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1560,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[14]
+	mi := &file_world_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1573,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{14}
+	return file_world_proto_rawDescGZIP(), []int{15}
 }
 
 var File_world_proto protoreflect.FileDescriptor
@@ -1538,14 +1637,22 @@ const file_world_proto_rawDesc = "" +
 	"\fEndpointPort\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\bprotocol\x18\x02 \x01(\x0e2\x10.troupe.ProtocolR\bprotocol\x12\x12\n" +
-	"\x04port\x18\x03 \x01(\rR\x04port\"\x95\x01\n" +
+	"\x04port\x18\x03 \x01(\rR\x04port\"\xb1\x01\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x1c\n" +
 	"\taddresses\x18\x04 \x03(\tR\taddresses\x12\x1b\n" +
 	"\tpod_cidrs\x18\x05 \x03(\tR\bpodCidrs\x12\x18\n" +
-	"\aleaving\x18\x06 \x01(\bR\aleaving\"\xc7\x01\n" +
+	"\aleaving\x18\x06 \x01(\bR\aleaving\x12\x1a\n" +
+	"\bexcluded\x18\a \x01(\bR\bexcluded\"\x93\x01\n" +
+	"\vAddressPool\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06ranges\x18\x02 \x03(\tR\x06ranges\x12\x14\n" +
+	"\x05avoid\x18\x03 \x01(\fR\x05avoid\x12!\n" +
+	"\ffirst_router\x18\x04 \x01(\rR\vfirstRouter\x12\x1f\n" +
+	"\vlast_router\x18\x05 \x01(\rR\n" +
+	"lastRouter\"\xc7\x01\n" +
 	"\x03Pod\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -1568,7 +1675,7 @@ const file_world_proto_rawDesc = "" +
 	"\x06errors\x18\x04 \x03(\v2\x13.troupe.ObjectErrorR\x06errors\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x05 \x01(\x04R\n" +
-	"generation\"\xbc\x02\n" +
+	"generation\"\xf6\x02\n" +
 	"\tNodeInput\x12 \n" +
 	"\x04self\x18\x01 \x01(\v2\f.troupe.NodeR\x04self\x122\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1c.troupe.NodeInput.NodesEntryR\x05nodes\x12\x1f\n" +
@@ -1577,7 +1684,8 @@ const file_world_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x05 \x01(\x04R\n" +
 	"generation\x12#\n" +
-	"\rservice_cidrs\x18\x06 \x03(\tR\fserviceCidrs\x1aF\n" +
+	"\rservice_cidrs\x18\x06 \x03(\tR\fserviceCidrs\x128\n" +
+	"\raddress_pools\x18\a \x03(\v2\x13.troupe.AddressPoolR\faddressPools\x1aF\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
@@ -1626,7 +1734,7 @@ func file_world_proto_rawDescGZIP() []byte {
 }
 
 var file_world_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_world_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_world_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_world_proto_goTypes = []any{
 	(Protocol)(0),               // 0: troupe.Protocol
 	(ServiceType)(0),            // 1: troupe.ServiceType
@@ -1639,15 +1747,16 @@ var file_world_proto_goTypes = []any{
 	(*Endpoint)(nil),            // 8: troupe.Endpoint
 	(*EndpointPort)(nil),        // 9: troupe.EndpointPort
 	(*Node)(nil),                // 10: troupe.Node
-	(*Pod)(nil),                 // 11: troupe.Pod
-	(*ObjectError)(nil),         // 12: troupe.ObjectError
-	(*ServiceInput)(nil),        // 13: troupe.ServiceInput
-	(*NodeInput)(nil),           // 14: troupe.NodeInput
-	(*ServiceChanged)(nil),      // 15: troupe.ServiceChanged
-	(*NodeChanged)(nil),         // 16: troupe.NodeChanged
-	(*Snapshot)(nil),            // 17: troupe.Snapshot
-	(*Pull)(nil),                // 18: troupe.Pull
-	nil,                         // 19: troupe.NodeInput.NodesEntry
+	(*AddressPool)(nil),         // 11: troupe.AddressPool
+	(*Pod)(nil),                 // 12: troupe.Pod
+	(*ObjectError)(nil),         // 13: troupe.ObjectError
+	(*ServiceInput)(nil),        // 14: troupe.ServiceInput
+	(*NodeInput)(nil),           // 15: troupe.NodeInput
+	(*ServiceChanged)(nil),      // 16: troupe.ServiceChanged
+	(*NodeChanged)(nil),         // 17: troupe.NodeChanged
+	(*Snapshot)(nil),            // 18: troupe.Snapshot
+	(*Pull)(nil),                // 19: troupe.Pull
+	nil,                         // 20: troupe.NodeInput.NodesEntry
 }
 var file_world_proto_depIdxs = []int32{
 	1,  // 0: troupe.Service.type:type_name -> troupe.ServiceType
@@ -1663,21 +1772,22 @@ var file_world_proto_depIdxs = []int32{
 	0,  // 10: troupe.EndpointPort.protocol:type_name -> troupe.Protocol
 	4,  // 11: troupe.ServiceInput.service:type_name -> troupe.Service
 	7,  // 12: troupe.ServiceInput.slices:type_name -> troupe.EndpointSlice
-	12, // 13: troupe.ServiceInput.errors:type_name -> troupe.ObjectError
+	13, // 13: troupe.ServiceInput.errors:type_name -> troupe.ObjectError
 	10, // 14: troupe.NodeInput.self:type_name -> troupe.Node
-	19, // 15: troupe.NodeInput.nodes:type_name -> troupe.NodeInput.NodesEntry
-	11, // 16: troupe.NodeInput.pods:type_name -> troupe.Pod
-	12, // 17: troupe.NodeInput.errors:type_name -> troupe.ObjectError
-	13, // 18: troupe.ServiceChanged.input:type_name -> troupe.ServiceInput
-	14, // 19: troupe.NodeChanged.input:type_name -> troupe.NodeInput
-	13, // 20: troupe.Snapshot.services:type_name -> troupe.ServiceInput
-	14, // 21: troupe.Snapshot.node:type_name -> troupe.NodeInput
-	10, // 22: troupe.NodeInput.NodesEntry.value:type_name -> troupe.Node
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	20, // 15: troupe.NodeInput.nodes:type_name -> troupe.NodeInput.NodesEntry
+	12, // 16: troupe.NodeInput.pods:type_name -> troupe.Pod
+	13, // 17: troupe.NodeInput.errors:type_name -> troupe.ObjectError
+	11, // 18: troupe.NodeInput.address_pools:type_name -> troupe.AddressPool
+	14, // 19: troupe.ServiceChanged.input:type_name -> troupe.ServiceInput
+	15, // 20: troupe.NodeChanged.input:type_name -> troupe.NodeInput
+	14, // 21: troupe.Snapshot.services:type_name -> troupe.ServiceInput
+	15, // 22: troupe.Snapshot.node:type_name -> troupe.NodeInput
+	10, // 23: troupe.NodeInput.NodesEntry.value:type_name -> troupe.Node
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_world_proto_init() }
@@ -1691,7 +1801,7 @@ func file_world_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_world_proto_rawDesc), len(file_world_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

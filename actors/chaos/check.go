@@ -76,7 +76,7 @@ func (w *world) wrong() []string {
 	for _, problem := range live.Restless(w.sys.Snapshot(), w.cluster.keys()) {
 		say("I8: %s", problem)
 	}
-	return slices.Concat(wrong, w.wrongTranslations(), w.wrongStatuses(), w.wrongNodes())
+	return slices.Concat(wrong, w.wrongTranslations(), w.wrongRouters(), w.wrongStatuses(), w.wrongNodes())
 }
 
 // wrongNodes compares the last values that the store of node IDs got with the cluster (I2).
@@ -155,6 +155,9 @@ func (w *world) changed(c virtual.RowChange) {
 // for the journal have no keys, so its bound is larger. While the journal is suspended its mailbox
 // limits them, which has a test of its own.
 func (w *world) bounded() {
+	if w.cluster.announces {
+		w.lookAtAddresses()
+	}
 	const most, written = 4 * (serviceNames + 5), 20 * (serviceNames + 5)
 	for _, a := range w.sys.Snapshot() {
 		allowed := most

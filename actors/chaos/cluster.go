@@ -55,6 +55,8 @@ type cluster struct {
 	touched  map[int]uint64 // by service: version of its last change
 	ended    map[int]bool   // pods of this node that have ended
 	ip6      bool           // everything has an IPv6 address, too
+	// announces says that VPP answers for load-balancer addresses, which are in a network of VPP.
+	announces bool
 }
 
 func newCluster() *cluster {
@@ -118,11 +120,6 @@ func (k *cluster) removeSlice(n, i int) {
 	}
 }
 
-func (k *cluster) setZone(zone string) {
-	k.zone = zone
-	k.version++
-}
-
 // keys are the keys of all services, ordered.
 func (k *cluster) keys() []string {
 	var keys []string
@@ -139,6 +136,9 @@ func (k *cluster) objects() *normalize.Objects {
 		{Name: thisNode, Uid: "u1", Zone: k.zone, Addresses: []string{nodeIP}, PodCidrs: []string{"10.1.1.0/24"}},
 		{Name: otherNode, Uid: "u2", Zone: "b", Addresses: []string{"192.168.16.2"}, PodCidrs: []string{"10.1.2.0/24"}},
 	}}
+	if k.announces {
+		all.AddressPools = append(all.AddressPools, addressPool())
+	}
 	for _, n := range slices.Sorted(maps.Keys(k.services)) {
 		all.Services = append(all.Services, k.services[n].object(n))
 	}
@@ -219,7 +219,8 @@ func (k *cluster) mutate(r *rand.Rand, hot bool) {
 	case 8:
 		k.removeSlice(n, r.IntN(slicesOfService))
 	case 9:
-		k.setZone([]string{"a", "b"}[r.IntN(2)])
+		k.zone = []string{"a", "b"}[r.IntN(2)]
+		k.version++
 	}
 }
 

@@ -67,13 +67,6 @@ func (w *world) command(r *rand.Rand) {
 	}
 }
 
-// sendCommands sends a few commands, one after the other.
-func (w *world) sendCommands(r *rand.Rand) {
-	for range 1 + r.IntN(3) {
-		w.command(r)
-	}
-}
-
 // expireCommands sends commands while VPP hangs for longer than the timeout of a command.
 func (w *world) expireCommands(r *rand.Rand) {
 	w.vpp.Hang()
@@ -97,7 +90,7 @@ func (w *world) attachDrill() (wrong []string) {
 	const name, pod = "extra", namespace + "/extra"
 	index := uint32(0)
 	w.withVPP(func(v *simulator.VPP) (err error) {
-		index, err = v.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Kind: simulator.KindTap, Up: true, HostName: "eth0", HostNamespace: name})
+		index, err = v.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Kind: simulator.KindTap, Up: true})
 		return err
 	})
 	for _, step := range []struct {

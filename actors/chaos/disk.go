@@ -110,11 +110,5 @@ func (w *world) reboot(r *rand.Rand) {
 	w.replace(r, true)
 }
 
-// breakDisk fails every operation on the disk for a while.
-func (w *world) breakDisk(r *rand.Rand) {
-	w.disk.Dies, w.disk.Stop = true, w.disk.Step+1+r.IntN(4)
-	w.later(seconds(r, 8), w.repairDisk)
-}
-
-// repairDisk ends breakDisk.
+// repairDisk ends the failures of the disk.
 func (w *world) repairDisk() { w.disk.Killed().Dies = false }

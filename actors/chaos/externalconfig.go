@@ -49,10 +49,6 @@ var configurationSources = []string{"etcd:a", "etcd:b", fileFamily}
 // too.
 const mappings = 6
 
-func newDocuments() *documents {
-	return &documents{texts: map[string][]byte{}, good: map[string]layer{}, last: map[string][]byte{}, away: map[string]bool{}}
-}
-
 // write changes the document of a source: a good one, one with an error, or none.
 func (d *documents) write(r *rand.Rand) {
 	source := configurationSources[r.IntN(len(configurationSources))]
@@ -242,17 +238,4 @@ func (w *world) hideDocuments(r *rand.Rand) {
 	hide(true)
 	w.documents.write(r)
 	w.later(seconds(r, 8), func() { hide(false) })
-}
-
-// delayDocuments slows down reads for a while.
-func (w *world) delayDocuments(r *rand.Rand) {
-	w.documents.slow = seconds(r, 4)
-	w.documents.write(r)
-	w.later(seconds(r, 6), func() { w.documents.slow = 0 })
-}
-
-// endDocuments ends the watch of the documents.
-func (w *world) endDocuments(r *rand.Rand) {
-	w.documents.write(r)
-	w.documents.broken = true
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	adapter "github.com/troupe-vpp/troupe/actors/render/routes"
+	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -79,8 +80,14 @@ func actorFaults() map[string]fault {
 	return map[string]fault{
 		"kill an actor":      {strike: (*world).killOne, traits: anywhere | loses},
 		"kill most services": {strike: (*world).killServices, traits: anywhere | loses},
-		"stuck actor":        {strike: (*world).stick, traits: anywhere | loses, effect: "actor held up"},
-		"services late":      {strike: (*world).lateEpoch, traits: anywhere | loses, effect: "actor held up"},
+		"stuck actor": {
+			strike: func(w *world, r *rand.Rand) {
+				alive := w.sys.Snapshot()
+				w.hold(alive[r.IntN(len(alive))].Path, seconds(r, 8))
+			},
+			traits: anywhere | loses, effect: "actor held up",
+		},
+		"services late": {strike: (*world).lateEpoch, traits: anywhere | loses, effect: "actor held up"},
 		"panics before messages": {
 			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.before, 30, 300) },
 			traits: anywhere | loses, effect: "panic before a message",
@@ -97,8 +104,14 @@ func actorFaults() map[string]fault {
 			strike: func(w *world, r *rand.Rand) { w.spell(r, &w.injector.stopping, 2, 6); w.killServices(r) },
 			traits: anywhere | loses, effect: "panic in the stop",
 		},
-		"poisoned service": {strike: (*world).poison, traits: anywhere | loses, within: quarantined, effect: "poisoned spec"},
-		"crash loop":       {within: quarantined},
+		"poisoned service": {
+			strike: func(w *world, r *rand.Rand) {
+				w.injector.poisoned = serviceKey(r.IntN(serviceNames))
+				w.later(seconds(r, 20), func() { w.injector.poisoned = "" })
+			},
+			traits: anywhere | loses, within: quarantined, effect: "poisoned spec",
+		},
+		"crash loop": {within: quarantined},
 	}
 }
 
@@ -109,7 +122,7 @@ func vppFaults() map[string]fault {
 			strike: func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(4) },
 			traits: refuses, within: settingsProbed,
 		},
-		"VPP hangs": {strike: (*world).hangVPP, traits: blinds},
+		"VPP hangs": {strike: func(w *world, r *rand.Rand) { w.vpp.Hang(); w.later(seconds(r, 9), w.resumeVPP) }, traits: blinds},
 		"connection cut": {
 			strike: func(w *world, r *rand.Rand) { w.vpp.Cut = 1 + r.IntN(20); w.reconnect(r) },
 			traits: blinds, effect: "operation unanswered",
@@ -141,15 +154,15 @@ func sourceFaults() map[string]fault {
 		"cluster wiped":  {strike: (*world).wipe, traits: anywhere},
 		"made anew":      {strike: (*world).renew, traits: anywhere},
 		"gone unseen":    {strike: (*world).vanish},
-		"node IDs away":  {strike: func(w *world, r *rand.Rand) { w.nodes.lose(); w.later(seconds(r, 8), w.nodes.hold) }},
-		"node ID taken":  {strike: func(w *world, r *rand.Rand) { w.nodes.fence(); w.later(seconds(r, 8), w.nodes.hold) }},
+		"node IDs away":  {strike: nodeIDs(messages.ClaimState_CLAIM_PENDING, "injected: the store is away")},
+		"node ID taken":  {strike: nodeIDs(messages.ClaimState_CLAIM_FENCED, "injected: another node holds it")},
 		"node IDs wiped": {strike: func(w *world, _ *rand.Rand) { w.nodes.wipe() }},
 		"node IDs slow": {strike: func(w *world, r *rand.Rand) {
 			w.nodes.slow = seconds(r, 4)
 			w.nodes.wipe()
 			w.later(seconds(r, 8), func() { w.nodes.slow = 0 })
 		}},
-		"node records broken": {strike: func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) }},
+		"node records broken": {strike: nodeIDs(messages.ClaimState_CLAIM_HELD, "injected: a record cannot be read")},
 		"node sync ends":      {strike: func(w *world, _ *rand.Rand) { w.nodes.broken = true }},
 	}
 }
@@ -158,9 +171,17 @@ func inputFaults() map[string]fault {
 	return map[string]fault{
 		"documents change": {strike: func(w *world, r *rand.Rand) { w.documents.write(r); w.documents.write(r) }, traits: simulated},
 		"documents away":   {strike: (*world).hideDocuments, traits: simulated},
-		"documents late":   {strike: (*world).delayDocuments, traits: simulated},
-		"documents end":    {strike: (*world).endDocuments, traits: simulated},
-		"commands":         {strike: (*world).sendCommands, traits: simulated},
+		"documents late": {strike: func(w *world, r *rand.Rand) {
+			w.documents.slow = seconds(r, 4)
+			w.documents.write(r)
+			w.later(seconds(r, 6), func() { w.documents.slow = 0 })
+		}, traits: simulated},
+		"documents end": {strike: func(w *world, r *rand.Rand) { w.documents.write(r); w.documents.broken = true }, traits: simulated},
+		"commands": {strike: func(w *world, r *rand.Rand) {
+			for range 1 + r.IntN(3) {
+				w.command(r)
+			}
+		}, traits: simulated},
 		"commands expire":  {strike: (*world).expireCommands, traits: simulated},
 		"pod replaced":     {strike: (*world).replacePod, within: noticed},
 		"overlay replaced": {strike: (*world).replaceOverlay, traits: simulated, effect: "overlay ended"},
@@ -172,9 +193,12 @@ func machineFaults() map[string]fault {
 	return map[string]fault{
 		"agent restarts":       {strike: (*world).restart, traits: blinds},
 		"agent restarts alone": {strike: (*world).restartAlone, traits: blinds, effect: "mirror served"},
-		"disk fails":           {strike: (*world).breakDisk, effect: "mirror not saved"},
-		"machine reboots":      {strike: (*world).reboot, traits: refuses},
-		"machine sleeps":       {strike: func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) }, traits: blinds},
+		"disk fails": {strike: func(w *world, r *rand.Rand) {
+			w.disk.Dies, w.disk.Stop = true, w.disk.Step+1+r.IntN(4)
+			w.later(seconds(r, 8), w.repairDisk)
+		}, effect: "mirror not saved"},
+		"machine reboots": {strike: (*world).reboot, traits: refuses},
+		"machine sleeps":  {strike: func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) }, traits: blinds},
 	}
 }
 
@@ -237,12 +261,6 @@ func (w *world) killServices(r *rand.Rand) {
 	}
 }
 
-// stick suspends a random actor for a while.
-func (w *world) stick(r *rand.Rand) {
-	alive := w.sys.Snapshot()
-	w.hold(alive[r.IntN(len(alive))].Path, seconds(r, 8))
-}
-
 // hold suspends an actor for a while.
 func (w *world) hold(path string, d time.Duration) {
 	box, found := w.sys.Mailbox(path)
@@ -268,12 +286,6 @@ func (w *world) lateEpoch(r *rand.Rand) {
 	}
 }
 
-// poison makes the spec of a service a message on which its actor fails, for a while.
-func (w *world) poison(r *rand.Rand) {
-	w.injector.poisoned = serviceKey(r.IntN(serviceNames))
-	w.later(seconds(r, 20), func() { w.injector.poisoned = "" })
-}
-
 // crashVPP restarts VPP, which has no state then.
 func (w *world) crashVPP(r *rand.Rand) {
 	if err := w.vpp.Crash(); err != nil {
@@ -284,13 +296,7 @@ func (w *world) crashVPP(r *rand.Rand) {
 	w.reconnect(r)
 }
 
-// hangVPP stops answers of VPP for a while.
-func (w *world) hangVPP(r *rand.Rand) {
-	w.vpp.Hang()
-	w.later(seconds(r, 9), w.resumeVPP)
-}
-
-// resumeVPP ends hangVPP. VPP first executes the pending requests, maybe of a process that has
+// resumeVPP lets VPP go on. VPP first executes the pending requests, maybe of a process that has
 // ended.
 func (w *world) resumeVPP() {
 	w.overdue = true

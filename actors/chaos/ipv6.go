@@ -16,11 +16,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// withIPv6 reports whether the world of a seed has IPv6, as half of the worlds do. Every address
-// and every slice has a twin there, so that the expected translations of CNAT follow from the
-// expected rows of NAT44.
-func withIPv6(seed uint64) bool { return rand.New(rand.NewPCG(seed, 6)).IntN(2) == 0 }
-
 // serviceNetwork6 is the twin of serviceNetwork.
 var serviceNetwork6 = netip.MustParsePrefix("fd00:a60::/112")
 
@@ -30,14 +25,11 @@ func twin(a netip.Addr) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfd, 2: b[0], 3: b[1], 5: b[2], 15: b[3]})
 }
 
-// twinNet is the IPv6 pod network of a node.
-func twinNet(node int) string { return netip.PrefixFrom(twin(podIP(node, 0)), 64).Masked().String() }
-
 // addTwins adds IPv6 to the objects of the cluster.
 func addTwins(all *normalize.Objects) {
 	for i, node := range all.Nodes {
 		node.Addresses = append(node.Addresses, twin(netip.MustParseAddr(node.Addresses[0])).String())
-		node.PodCidrs = append(node.PodCidrs, twinNet(i+1))
+		node.PodCidrs = append(node.PodCidrs, netip.PrefixFrom(twin(podIP(i+1, 0)), 64).Masked().String())
 	}
 	for _, s := range all.Services {
 		s.ClusterIps = append(s.ClusterIps, twin(netip.MustParseAddr(s.ClusterIps[0])).String())

@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -24,12 +25,6 @@ type nodeSync struct {
 }
 
 var _ desired.NodeSync = (*nodeSync)(nil)
-
-func newNodeSync(sim *runtime.Sim) *nodeSync {
-	n := &nodeSync{sim: sim}
-	n.hold()
-	return n
-}
 
 // Run satisfies desired.NodeSync.
 func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
@@ -61,27 +56,20 @@ func (n *nodeSync) set(state *messages.ClusterState) {
 	n.version++
 }
 
+// nodeIDs gives the store another state for a while.
+func nodeIDs(claim messages.ClaimState, reason string) func(*world, *rand.Rand) {
+	return func(w *world, r *rand.Rand) {
+		w.nodes.set(&messages.ClusterState{Claim: claim, Id: w.nodes.state.GetId(), Connected: claim == messages.ClaimState_CLAIM_HELD, Reason: reason})
+		w.later(seconds(r, 8), w.nodes.hold)
+	}
+}
+
 // hold gives this node its ID.
 func (n *nodeSync) hold() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: 1})
 }
 
-// lose makes the store unreachable or empty; the agent claims again when it is back.
-func (n *nodeSync) lose() {
-	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_PENDING, Id: 1, Reason: "injected: the store is away"})
-}
-
-// fence gives the ID to another node.
-func (n *nodeSync) fence() {
-	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_FENCED, Id: 1, Reason: "injected: another node holds it"})
-}
-
 // wipe empties the store: the node gets another ID.
 func (n *nodeSync) wipe() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId() + 1, Connected: true})
-}
-
-// garble makes the records of peers unreadable; the claim of this node stays.
-func (n *nodeSync) garble() {
-	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId(), Connected: true, Reason: "injected: a record cannot be read"})
 }

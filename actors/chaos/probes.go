@@ -111,8 +111,10 @@ func (s *observed) changed(w *world, c virtual.RowChange) {
 		// process before it had put there.
 		s.started, s.reached = boots, s.own
 	}
+	n, rests := s.settled[c.At]
+	rests = rests && w.cluster.touched[n] <= s.version // since all was well
 	switch {
-	case (s.frontends[c.At] || s.rests(w.cluster, c.At)) && (!c.Added || c.Backend.IsValid()):
+	case (s.frontends[c.At] || rests) && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
 	case c.At == s.at && !c.Added && !c.Backend.IsValid():
 		if !s.refused {
@@ -133,12 +135,6 @@ func (s *observed) intrude(w *world) {
 	if got := w.probe(outsider(), s.inward); got.Action == simulator.Delivered && got.Dst != s.inward {
 		w.breach("I16: a client from outside was let in: %v", got)
 	}
-}
-
-// rests reports whether the service of a frontend has not changed since all was well.
-func (s *observed) rests(k *cluster, at frontend) bool {
-	n, known := s.settled[at]
-	return known && k.touched[n] <= s.version
 }
 
 // compare checks that the row of the ageing service does not go back (I7). The nth state of the

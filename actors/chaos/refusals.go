@@ -30,7 +30,7 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 		if len(all) == 0 {
 			want[netip.PrefixFrom(clusterIP(n), 32)] = true
 		}
-		if s.external < 0 {
+		if s.external < 0 || k.announces { // a host may have an address in a network of VPP
 			continue
 		}
 		if at := netip.PrefixFrom(balancerIP(s.external), 32); len(all) == 0 {

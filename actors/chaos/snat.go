@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 
-	layers "github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -23,14 +22,6 @@ const (
 	overlayPort = 4789
 	loopbackIP  = "10.1.1.254" // the twice-NAT address: the last address of the node's pod network
 )
-
-// withSNAT reports whether the world of a seed has dynamic SNAT, as half of the worlds do.
-func withSNAT(seed uint64) bool { return rand.New(rand.NewPCG(seed, 5)).IntN(2) == 0 }
-
-// snatSettings are the SNAT settings of the agent.
-func (w *world) snatSettings() layers.SNAT {
-	return layers.SNAT{Enabled: w.snat, OverlayPorts: []string{fmt.Sprint(overlayPort, "/UDP")}}
-}
 
 // connectOverlay adds a tunnel to the pods of the other node: without it SNAT would translate
 // packets to them. The tunnel does not cover the pod network of this node, so that a pod without an

@@ -35,11 +35,6 @@ type source struct {
 
 var _ kube.Source = (*source)(nil)
 
-// newSource returns the source of one process.
-func newSource(sim *runtime.Sim, k *cluster, listed func()) *source {
-	return &source{sim: sim, cluster: k, store: kube.NewStore(thisNode), listed: listed}
-}
-
 // Run satisfies kube.Source.
 func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	over := func() bool { return ctx.Err() != nil }

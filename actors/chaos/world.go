@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
@@ -43,8 +45,9 @@ type world struct {
 	saved     map[string][]byte // documents that the agent has saved
 	attached  *interfaces.MemoryStore
 	commands  *commands
-	snat      bool // dynamic SNAT is configured
-	detached  bool // the overlay is missing
+	snat      bool                     // dynamic SNAT is configured
+	detached  bool                     // the overlay is missing
+	unwanted  map[netip.Addr]time.Time // when this node should last not own a load-balancer address
 
 	// The present process of the agent; only start sets these fields.
 	source    *source
@@ -74,9 +77,12 @@ type world struct {
 // newWorld builds the node and starts the agent.
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
-	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{}, snat: withSNAT(seed)}
-	w.cluster.ip6 = withIPv6(seed)
-	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
+	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{}}
+	w.snat, w.cluster.ip6, w.cluster.announces = half(seed, 5), half(seed, 6), half(seed, 7)
+	w.documents, w.saved, w.attached, w.commands = &documents{
+		texts: map[string][]byte{}, good: map[string]layer{}, last: map[string][]byte{}, away: map[string]bool{},
+	}, map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
+	w.unwanted = map[netip.Addr]time.Time{}
 	w.disk, w.provisional = durable.NewMemory(), provisional{}
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = func(d time.Duration, fn func()) { sim.AfterFunc(d, fn) }
@@ -90,22 +96,32 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	return w, nil
 }
 
+// half chooses half of the seeds. Half of the worlds have dynamic SNAT. Half have IPv6: every address
+// and every slice has a twin there, so that the expected translations of CNAT follow from the
+// expected rows of NAT44.
+func half(seed, of uint64) bool { return rand.New(rand.NewPCG(seed, of)).IntN(2) == 0 }
+
 // start starts a process of the agent, which knows nothing of the previous process.
 func (w *world) start() error {
 	clear(w.provisional)
 	w.observed.own = 0
-	w.source = newSource(w.sim, w.cluster, w.listed)
+	w.source = &source{sim: w.sim, cluster: w.cluster, store: kube.NewStore(thisNode), listed: w.listed}
 	feed := kube.NewRelay(w.mirrored(w.source), nil, w.sim.Now)
 	ctx, cancel := context.WithCancel(context.Background())
-	w.nodes = newNodeSync(w.sim)
+	w.nodes = &nodeSync{sim: w.sim}
+	w.nodes.hold()
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true, MasqueradeClashes: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
-		Observer: observer{world: w}, External: &externalSources{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
+		Observer: observer{world: w}, External: &externalSources{w.documents, w.sim, w.saved}, Attachments: w.attached, Wrap: w.wrap,
+		SNAT: layers.SNAT{Enabled: w.snat, OverlayPorts: []string{fmt.Sprint(overlayPort, "/UDP")}},
 	}
 	if w.cluster.ip6 {
 		w.deps.CNAT = &cnat.Config{Node: thisNode}
 		w.deps.Serving.ServiceCIDRs = append(w.deps.Serving.ServiceCIDRs, serviceNetwork6)
+	}
+	if w.cluster.announces {
+		w.announce()
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
@@ -143,6 +159,9 @@ func (w *world) topology(v *simulator.VPP) {
 	}
 	if w.cluster.ip6 {
 		err = errors.Join(err, connectIPv6(v, w.cluster.ended))
+	}
+	if w.cluster.announces {
+		err = errors.Join(err, connectEdge(v))
 	}
 	if err != nil {
 		w.breach("build the topology: %v", err)

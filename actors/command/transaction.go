@@ -43,15 +43,6 @@ func NewTransaction[C any](operations ...Operation[C]) *Transaction[C] {
 	return &Transaction[C]{operations: operations}
 }
 
-// Reversed returns operations in the order of a removal: what is added first is removed last.
-func Reversed[C any](operations []Operation[C]) []Operation[C] {
-	out := make([]Operation[C], len(operations))
-	for i, s := range operations {
-		out[len(operations)-1-i] = s
-	}
-	return out
-}
-
 // Begin carries out operations until one is not done at once.
 func (t *Transaction[C]) Begin(c C) {
 	for t.ticket == 0 && !t.ended() {

@@ -63,7 +63,7 @@ func TestTransaction(t *testing.T) {
 			log:        []string{"do a", "do b"}, ran: []string{"a", "b"},
 		},
 		"a removal goes the other way": {
-			operations: Reversed([]Operation[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", succeeds, false)}),
+			operations: []Operation[*ground]{act("c", succeeds, false), act("b", succeeds, false), act("a", succeeds, false)},
 			log:        []string{"do c", "do b", "do a"}, ran: []string{"c", "b", "a"},
 		},
 		"the last is refused": {

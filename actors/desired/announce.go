@@ -23,7 +23,7 @@ func (r *registry) announceTo(c *runtime.Context, renderer string) {
 	}
 	begin := &messages.Begin{
 		Keys: r.keys(), Generations: make([]uint64, 0, len(r.entries)), Node: r.context, Generation: r.generation, Provisional: !r.complete,
-		NodeAddresses: r.addresses, PodNetworks: r.podNetworks, ServiceCidrs: r.node.GetServiceCidrs(),
+		NodeAddresses: r.addresses, PodNetworks: r.podNetworks, ServiceCidrs: r.node.GetServiceCidrs(), AddressPools: r.node.GetAddressPools(),
 	}
 	for _, key := range begin.GetKeys() { // the barrier waits for these generations
 		begin.Generations = append(begin.Generations, r.entries[key].spec.GetGeneration())
@@ -39,13 +39,6 @@ func (r *registry) ensure(c *runtime.Context) {
 	all := &messages.Ensure{Keys: r.keys(), Complete: true, Generation: r.generation}
 	c.Send(c.PID(address.Services), all)
 	c.Send(c.PID(address.Introspect), all)
-}
-
-// callServices asks every service to repeat its status.
-func (r *registry) callServices(c *runtime.Context, m *messages.Resync) {
-	for _, key := range r.keys() {
-		c.Send(c.PID(address.Service(key)), m)
-	}
 }
 
 // watch is the part of the registry that listens to the Kubernetes source, with a health of its

@@ -325,7 +325,8 @@ func sameInput(a, b *messages.ServiceInput) bool {
 
 // nodeChanged takes the nodes in Kubernetes.
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
-	moved, before := !slices.Equal(r.node.GetServiceCidrs(), in.GetServiceCidrs()), r.context
+	samePool := func(a, b *messages.AddressPool) bool { return proto.Equal(a, b) }
+	moved, before := !slices.Equal(r.node.GetServiceCidrs(), in.GetServiceCidrs()) || !slices.EqualFunc(r.node.GetAddressPools(), in.GetAddressPools(), samePool), r.context
 	r.node = in
 	r.tellNode(c)
 	r.report(c)
@@ -409,7 +410,9 @@ func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 		return
 	case "introspect": // introspection knows neither the list of services nor their status
 		r.ensure(c)
-		r.callServices(c, m)
+		for _, key := range r.keys() { // each repeats its status
+			c.Send(c.PID(address.Service(key)), m)
+		}
 	case "interfaces":
 		r.tellEndpoints(c)
 	}

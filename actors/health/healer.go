@@ -16,6 +16,9 @@ type Config struct {
 	// Expected are the parts without which the node is not ready. Advisory are parts that only
 	// add a warning.
 	Expected, Advisory []string
+	// Forwarding are the parts that put rows into VPP. Followers are the paths of actors that are
+	// told whether they are well, with a change and when they ask.
+	Forwarding, Followers []string
 	// Patience is how long a part may be wrong before the next step of the escalation.
 	Patience time.Duration
 	// Readiness is where the healer publishes; never nil.
@@ -40,6 +43,7 @@ type healer struct {
 	escalation *escalation
 	started    time.Time
 	ticked     time.Time // the last look at all parts
+	forwarding report.Forwarding
 }
 
 // received is the last report of a part.
@@ -87,6 +91,8 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 	case *report.Healed:
 		h.escalation.count(m.Part, m.Step, uint64(m.N))
 		h.config.Observer.Healed(m.Part, m.Step.String(), m.N)
+	case *messages.Resync:
+		h.tellFollowers(c)
 	case *Query:
 		c.Reply(h.page())
 	case *healthTick:
@@ -126,6 +132,32 @@ func (h *healer) publish(c *runtime.Context) {
 	h.record(c, all)
 	all.Since = h.since
 	h.config.Readiness.store(all)
+	if now := h.forwards(c, all); now != h.forwarding {
+		h.forwarding = now
+		h.tellFollowers(c)
+	}
+}
+
+// forwards judges whether this node may attract packets. A part that is restarted, or reads VPP
+// again, is not well for a moment, in which VPP goes on.
+func (h *healer) forwards(c *runtime.Context, all Report) report.Forwarding {
+	const moment = 5 * time.Second
+	now := report.Forwarding{OK: true, Before: h.forwarding.Before}
+	for _, part := range all.Parts {
+		if slices.Contains(h.config.Forwarding, part.Name) && !part.OK && !part.Partial {
+			now.OK = now.OK && h.forwarding.OK && c.Now().Sub(part.Since) < moment
+		}
+	}
+	now.Before = now.Before || now.OK
+	return now
+}
+
+// tellFollowers tells the followers whether this node may attract packets.
+func (h *healer) tellFollowers(c *runtime.Context) {
+	for _, path := range h.config.Followers {
+		told := h.forwarding
+		c.Send(c.PID(path), &told)
+	}
 }
 
 // judge derives the state of a part from its last report.
@@ -143,9 +175,11 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 	}
 	if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
 		part.OK, part.Partial, part.Lost, part.Reason = false, false, false, "silent for "+silent.Round(time.Second).String()
-	} else if part.OK && h.behind(last.Health) {
+	} else if part.OK && !h.ready && last.GetEpoch() > 0 && last.GetInterfaces() < h.parts["interfaces"].GetInterfaces() {
+		// it has not carried out the last interface set; once the node is ready, interfaces come and go all the time
 		part.OK, part.Reason = false, "interfaces are being programmed"
-	} else if part.OK && h.outdated(last.Health) {
+	} else if part.OK && last.GetReason() == report.FromMirror && h.parts["watch"].GetOk() {
+		// it still works with the local mirror although the source has delivered
 		part.OK = false
 	}
 	return part
@@ -182,18 +216,6 @@ func (h *healer) log(c *runtime.Context) {
 		say("readiness changed", "ready", h.ready, "reason", h.unready)
 	}
 	h.logged = h.unready
-}
-
-// behind reports whether a renderer has not carried out the last interface set. It matters until
-// the node is ready; later on interfaces come and go all the time.
-func (h *healer) behind(renderer *messages.Health) bool {
-	return !h.ready && renderer.GetEpoch() > 0 && renderer.GetInterfaces() < h.parts["interfaces"].GetInterfaces()
-}
-
-// outdated reports whether a part still works with the local mirror although the source has
-// delivered.
-func (h *healer) outdated(part *messages.Health) bool {
-	return part.GetReason() == report.FromMirror && h.parts["watch"].GetOk()
 }
 
 // record logs changes of readiness and writes them into the journal.

@@ -84,11 +84,6 @@ type (
 	}
 )
 
-func (a *attachments) prepare() {
-	a.recorded, a.active, a.detached, a.reports = map[string]string{}, map[string]string{}, map[string]bool{}, map[string]*messages.Health{}
-	a.gone = map[string]time.Time{}
-}
-
 // load reads the store.
 func (i *interfacesActor) load(c *runtime.Context) {
 	post, store := c.Post(), i.config.Attachments
@@ -144,7 +139,7 @@ func (i *interfacesActor) attaching(pod, name string) *command.Command {
 	}
 	operations := []operation{i.recording(pod, name), i.giving(pod, name)}
 	if name == "" {
-		operations = command.Reversed(operations)
+		slices.Reverse(operations) // what is added first is removed last
 	}
 	cmd.Transaction = command.NewTransaction(operations...)
 	cmd.After = i.verifyRoles

@@ -114,7 +114,8 @@ type interfacesTick struct{}
 // New returns the actor.
 func New(config *Config) runtime.Behaviour {
 	i := &interfacesActor{Health: report.Health{Part: "interfaces"}, config: config, link: &messages.LinkState{}}
-	i.prepare()
+	i.recorded, i.active, i.detached, i.reports = map[string]string{}, map[string]string{}, map[string]bool{}, map[string]*messages.Health{}
+	i.gone = map[string]time.Time{}
 	return i
 }
 

@@ -50,7 +50,7 @@ type Rules[K comparable, V, D any] struct {
 	// there is one, VPP should hold no object of the agent. nil = other clients have no such
 	// objects.
 	Taken func(k K) string
-	// Shared says that services share an object, so that it has no owner.
+	// Shared says that services share an object, so that no service owns it.
 	Shared bool
 }
 
@@ -204,7 +204,7 @@ func (c *Claims[K, V, D]) Services(k K) (services []string) {
 // the services share the object.
 func (c *Claims[K, V, D]) Owner(k K) string {
 	if c.Shared {
-		return ""
+		return c.Taken(k)
 	}
 	first, _ := c.First(k)
 	return cmp.Or(c.Taken(k), first.Service)

@@ -171,13 +171,6 @@ func (n *connection) refuse(c *runtime.Context, err error) {
 // accepted ends the refusals in a row.
 func (n *connection) accepted() { n.refused, n.refusals = nil, 0 }
 
-// readAccepted ends refusals of reads. Refused settings stay refused.
-func (n *connection) readAccepted() {
-	if n.readRefused {
-		n.accepted()
-	}
-}
-
 // method says whether the present operations belong to a resync or an update.
 func (n *connection) method() messages.Method {
 	switch {

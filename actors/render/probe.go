@@ -38,12 +38,6 @@ func refusalOf(err error) refusal {
 	return refusal{}
 }
 
-// probeable reports whether a try before its time makes sense. It does not if it would end the same
-// way, or if VPP has to be read first.
-func (f *failure) probeable() bool {
-	return classOf(f.err) == classRetry
-}
-
 // probe puts one object of each kind of refusal into the queue, unless another one of that kind is
 // being tried.
 func (q *queue[K]) probe() {
@@ -53,7 +47,7 @@ func (q *queue[K]) probe() {
 		switch {
 		case q.dirty[k].state != held:
 			busy[f.refusal] = true
-		case f.probeable():
+		case classOf(f.err) == classRetry: // another one would end the same way, or VPP has to be read first
 			candidates[f.refusal] = append(candidates[f.refusal], k)
 		}
 	}

@@ -43,7 +43,9 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 		d.connection.readFailed(c, d.known, m.exchange.reason, m.err)
 		return
 	}
-	d.connection.readAccepted()
+	if d.connection.readRefused { // refused settings stay refused
+		d.connection.accepted()
+	}
 	known := d.known
 	drifted, settings := d.kind.Adopt(m.reading, known)
 	d.known, d.swept = true, Rendering

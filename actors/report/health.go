@@ -27,6 +27,14 @@ type Beat struct{}
 // readiness does not wait for the next heartbeat.
 type Ask struct{}
 
+// Forwarding is the message with which the healer tells whether this node may attract packets: all
+// parts that put rows into VPP are well.
+type Forwarding struct {
+	OK bool
+	// Before says that it was once well in this run of the healer.
+	Before bool
+}
+
 // Health reports the health of one part to the healer. The actor of the part embeds it, calls Start
 // in its Start, and Beat for every Beat message.
 type Health struct {

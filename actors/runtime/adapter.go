@@ -61,8 +61,8 @@ func (a *adapter) receive(msg any) {
 		return
 	}
 	switch m := msg.(type) {
-	case *messages.Inspect:
-		a.inspect(m)
+	case inspect:
+		a.ctx.Reply(a.described())
 	case *messages.Restart:
 		a.ctx.Fail(fmt.Errorf("%w: %s", ErrRestart, m.GetReason()))
 	default:
@@ -132,28 +132,21 @@ func (a *adapter) HandleFailure(
 	}
 }
 
-// inspect answers *messages.Inspect for a Behaviour that does not reply to it.
-func (a *adapter) inspect(msg *messages.Inspect) {
-	var state any
+// described is the state of the actor as JSON.
+func (a *adapter) described() string {
+	var state any = struct {
+		Kind        string `json:"kind"`
+		Incarnation uint64 `json:"incarnation"`
+	}{a.inc.box.spec.Kind, a.inc.number}
 	if i, ok := a.behaviour.(Inspector); ok {
 		state = contained(i)
-	} else {
-		a.ctx.replied = false
-		a.behaviour.Receive(&a.ctx, msg)
-		if a.ctx.replied {
-			return
-		}
-		state = struct {
-			Kind        string `json:"kind"`
-			Incarnation uint64 `json:"incarnation"`
-		}{a.inc.box.spec.Kind, a.inc.number}
 	}
 	text, err := json.Marshal(state)
 	if err != nil {
 		// strings always encode
 		text, _ = json.Marshal(map[string]string{"error": fmt.Sprintf("encode state of %s: %v", a.inc.box.Path(), err)})
 	}
-	a.ctx.Reply(&messages.State{Json: string(text)})
+	return string(text)
 }
 
 // contained is the state of a Behaviour, or why there is none: one that has failed may be in any

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/troupe-vpp/troupe/messages"
 )
 
 // askTimeout is how long Ask waits when its context has no deadline. An actor never takes long for
@@ -87,17 +85,16 @@ func (b *Mailbox) busy(cause error) error {
 	return fmt.Errorf("ask %s: %w: %s, %d messages wait: %w", b.Path(), ErrBusy, doing, state.User, cause)
 }
 
+// inspect asks an actor for its state. The adapter answers in its place.
+type inspect struct{}
+
 // Inspect asks an actor for its state as JSON. An actor whose messages wait, because it is
 // suspended or held, answers too; one that is handling a message does not. See Ask for deadline and
 // errors.
 func (s *System) Inspect(ctx context.Context, path string) (string, error) {
-	reply, err := s.ask(ctx, path, &messages.Inspect{}, (*Mailbox).inspect)
+	reply, err := s.ask(ctx, path, inspect{}, (*Mailbox).inspect)
 	if err != nil {
 		return "", err
 	}
-	state, ok := reply.(*messages.State)
-	if !ok {
-		return "", fmt.Errorf("inspect %s: unexpected reply %s", path, typeName(reply))
-	}
-	return state.GetJson(), nil
+	return reply.(string), nil //nolint:forcetypeassert // the adapter answers
 }

@@ -23,7 +23,6 @@ type Context struct {
 	adapter *adapter
 	rand    *rand.Rand
 	log     *slog.Logger
-	replied bool
 }
 
 // Self is the PID of the actor. It survives restarts.
@@ -72,11 +71,7 @@ func (c *Context) Request(to *actor.PID, msg any) {
 }
 
 // Reply sends a message to the sender of the present one. Without a sender it is a dead letter.
-func (c *Context) Reply(msg any) {
-	// The adapter must know whether a Behaviour has answered messages.Inspect.
-	c.replied = true
-	c.Send(c.Sender(), msg)
-}
+func (c *Context) Reply(msg any) { c.Send(c.Sender(), msg) }
 
 // PID addresses an actor by its path, whether it exists or not.
 func (c *Context) PID(path string) *actor.PID { return c.adapter.sys.PID(path) }
@@ -119,7 +114,7 @@ func (c *Context) Fail(err error) {
 // on. A child of Ordered must call it in each incarnation, sooner or later; elsewhere it does no
 // harm.
 func (c *Context) Ready() {
-	c.adapter.inc.box.setReady()
+	c.adapter.inc.box.change(func(f *flags) { f.ready = true })
 	if parent := c.Parent(); parent != nil {
 		c.Request(parent, &messages.Ready{Incarnation: c.Incarnation()})
 	}

@@ -125,7 +125,8 @@ func (b *Mailbox) take(now int64) (t task, ok bool) {
 			}
 		}
 		if ok {
-			b.stats.current, b.stats.since = t.reflectType(), now
+			_, inner, _ := actor.UnwrapEnvelope(t.msg)
+			b.stats.current, b.stats.since = reflect.TypeOf(inner), now
 			return t, true
 		}
 	}
@@ -259,12 +260,6 @@ func (b *Mailbox) fail(f *Failure, msg any) {
 		inc.end()
 	}
 	b.invoker.EscalateFailure(f, msg)
-}
-
-// reflectType is the type of the message without its envelope.
-func (t task) reflectType() reflect.Type {
-	_, inner, _ := actor.UnwrapEnvelope(t.msg)
-	return reflect.TypeOf(inner)
 }
 
 // typeName is what a trace and a Failure show.

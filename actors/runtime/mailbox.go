@@ -81,7 +81,7 @@ var _ actor.Mailbox = (*Mailbox)(nil)
 // restartRequest begins the next incarnation. Only the mailbox sees this system message.
 type restartRequest struct{ incarnation uint64 }
 
-// inspectRequest is messages.Inspect for an actor that gets no user messages. Only the mailbox sees
+// inspectRequest is inspect for an actor that gets no user messages. Only the mailbox sees
 // this system message.
 type inspectRequest struct{ envelope *actor.MessageEnvelope }
 
@@ -210,7 +210,7 @@ func (b *Mailbox) change(modify func(f *flags)) {
 	}
 }
 
-// inspect posts messages.Inspect, as a system message if user messages wait.
+// inspect posts an inspect, as a system message if user messages wait.
 func (b *Mailbox) inspect(e *actor.MessageEnvelope) {
 	b.mu.Lock()
 	open := b.open()
@@ -231,9 +231,6 @@ func (b *Mailbox) Release() { b.change(func(f *flags) { f.held = false }) }
 
 // gate closes or opens the gate of the supervisor.
 func (b *Mailbox) gate(closed bool) { b.change(func(f *flags) { f.gated = closed }) }
-
-// setReady notes that the present incarnation has called Ready.
-func (b *Mailbox) setReady() { b.change(func(f *flags) { f.ready = true }) }
 
 // Path is the place of the actor in the tree.
 func (b *Mailbox) Path() string { return b.pid.GetId() }

@@ -303,7 +303,9 @@ func (k *housekeeper) readFrom(c *runtime.Context, where string) {
 func (k *housekeeper) decide(c *runtime.Context) {
 	d, next := sessions.Decide(c.Now(), k.usage, k.history, k.settings)
 	k.history = next
-	k.setAlarm(c, d.Alarm)
+	raise(c, "nat44", "NAT sessions", newRefused, k.alarm, d.Alarm)
+	k.alarm = d.Alarm
+	k.warn(c)
 	k.observe()
 	k.after(c, d.Next)
 	if d.Free == 0 { // one record for all slices of a cleaning
@@ -381,13 +383,6 @@ func (k *housekeeper) settle(c *runtime.Context) {
 		c.Logger().Info("expired NAT sessions freed", "sessions", k.freed)
 	}
 	k.freed = 0
-}
-
-// setAlarm begins or ends the alarm.
-func (k *housekeeper) setAlarm(c *runtime.Context, alarm string) {
-	raise(c, "nat44", "NAT sessions", newRefused, k.alarm, alarm)
-	k.alarm = alarm
-	k.warn(c)
 }
 
 // newRefused is what is wrong while a table is nearly full.

@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/render/addresses"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -29,6 +30,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
 // ErrFatal means that actors failed more often than the root tolerates. Only a new process helps.
@@ -55,6 +57,7 @@ type Agent struct {
 	nodes       *nodeSync     // nil without a node store
 	cni         *simulatedCNI // nil with a real VPP
 	vpp         link.Caller
+	made        func(owned.Object) bool // whether the agent has made an object of VPP
 	events      events.Recorder
 	health      *healthcheck.Servers
 	outside     *outsideSources // nil without NAT44
@@ -181,6 +184,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		},
 	}
 	readStatistics(stats, deps)
+	deps.Addresses = a.announcing()
 	a.vpp = deps.Link
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
 	if dir := a.cfg.DataDir; dir != "" {
@@ -211,9 +215,13 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 func (a *Agent) newLink(socket string, hints chan<- struct{}) link.Runner {
 	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
 	cfg.OnEvent = func() { hint(hints) }
+	if a.cfg.Addresses.Enabled {
+		cfg.OnElection = func() { a.system.Send(a.system.PID(address.Renderer(addresses.Name)), &addresses.Elected{}) }
+	}
 	l := link.New(cfg, a.log.With("part", "link"))
 	a.onClose("connection to VPP", closeWith(l))
 	recorded := a.recorded(l)
+	a.made = recorded.Record.Has
 	if a.cfg.CleanupOnExit {
 		a.onClose("rows and routes in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, recorded) })
 	}

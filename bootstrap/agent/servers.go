@@ -154,6 +154,13 @@ func (a *Agent) count(ctx context.Context) {
 	a.counted.byState.Store(&byState)
 	a.metrics.Limited(limited)
 	a.metrics.Unplaced(len(page.Unplaced))
+	if all, err := a.backend.Addresses(ctx); err == nil {
+		owns := map[string]bool{}
+		for _, one := range all.Items {
+			owns[one.Address] = one.State == api.Owner
+		}
+		a.metrics.Owner(owns)
+	}
 	a.metrics.NoLocalEndpoints(false, internal4, external4)
 	a.metrics.NoLocalEndpoints(true, internal6, external6)
 	waiting := byState[string(api.ServicePending)] // a service and its slices are pending together

@@ -37,6 +37,7 @@ func (a *Agent) kubeSource() (kube.Source, *apiserver.Client, error) {
 	}
 	return informers.New(client, informers.Config{
 		NodeName: a.cfg.NodeName, ServiceCIDRs: len(serving.ServiceCIDRs) == 0, FollowExternalIPs: a.cfg.Services.FollowExternalIPs(),
+		AddressPools: a.cfg.Addresses.Enabled,
 	}, log), client, nil
 }
 

@@ -115,6 +115,8 @@ type Reader interface {
 	Packet(ctx context.Context, source, destination string) (*Packet, error)
 	// Interfaces returns the interfaces of VPP.
 	Interfaces(ctx context.Context) (*Interfaces, error)
+	// Addresses returns the load-balancer addresses of pools.
+	Addresses(ctx context.Context) (*Addresses, error)
 	// Sessions returns the fill level of VPP's table of NAT sessions. ErrUnavailable until the
 	// agent has read it.
 	Sessions(ctx context.Context) (*Sessions, error)
@@ -137,6 +139,9 @@ type Controller interface {
 	Commander
 	// StartResync starts to read and repair everything and returns at once. It is idempotent.
 	StartResync(ctx context.Context, request ResyncRequest) error
+	// ChangeAddresses makes this node give up all load-balancer addresses, or take part in elections
+	// again. It returns at once. ErrUnsupported without addresses.enabled.
+	ChangeAddresses(ctx context.Context, request AddressesRequest) error
 	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil
 	// removes it. It returns when VPP has the result. An error is the reason why nothing was
 	// changed. ErrInvalid, ErrConflict, ErrUnavailable.

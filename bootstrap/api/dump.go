@@ -20,6 +20,7 @@ type Dump struct {
 	Status     *NodeStatus  `json:"status"`
 	Services   []Service    `json:"services"`
 	Interfaces *Interfaces  `json:"interfaces"`
+	Addresses  *Addresses   `json:"addresses"`
 	Nodes      *Nodes       `json:"nodes"`
 	Sessions   *Sessions    `json:"sessions"`
 	External   *External    `json:"external"`
@@ -84,7 +85,8 @@ func (d dumped) Status(context.Context) (*NodeStatus, error) { return have[NodeS
 
 func (d dumped) Interfaces(context.Context) (*Interfaces, error) { return have[Interfaces](d()) }
 
-func (d dumped) Sessions(context.Context) (*Sessions, error) { return have[Sessions](d()) }
+func (d dumped) Addresses(context.Context) (*Addresses, error) { return have[Addresses](d()) }
+func (d dumped) Sessions(context.Context) (*Sessions, error)   { return have[Sessions](d()) }
 
 func (d dumped) External(context.Context) (*External, error) { return have[External](d()) }
 func (d dumped) Nodes(context.Context) (*Nodes, error)       { return have[Nodes](d()) }

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Interfaces are the interfaces of VPP with their roles.
 type Interfaces struct {
 	// Uplink is the name of the interface with the default route; "" = none.
@@ -32,6 +34,44 @@ type Interface struct {
 	// OtherProtocols is why packets that are not TCP, UDP or ICMP enter here; NAT44 leaves them
 	// alone. "" = there are none.
 	OtherProtocols string `json:"otherProtocols,omitempty" column:"OTHER PROTOCOLS,wide"`
+}
+
+// Addresses are the load-balancer addresses of pools that Services have, as this node sees them.
+type Addresses struct {
+	// Page has the addresses, ordered.
+	Page[Address]
+}
+
+// Address is one load-balancer address.
+type Address struct {
+	Address string `json:"address" column:"ADDRESS"`
+	// Services have it, "namespace/name".
+	Services []string `json:"services" column:"SERVICES"`
+	// State of this node: owner, backup, stopped, or none. VPP answers ARP and ND while it is owner.
+	State string `json:"state" column:"STATE"`
+	// Since is when this node became the owner, as far as the agent has seen it.
+	Since time.Time `json:"since,omitzero" column:"SINCE,ago"`
+	// Router is the virtual router with the address, "ID/FAMILY on interface INDEX".
+	Router    string `json:"router" column:"VIRTUAL ROUTER,wide"`
+	Interface string `json:"interface,omitempty" column:"INTERFACE,wide"`
+	// Priority of this node in the election.
+	Priority uint32 `json:"priority,omitempty" column:"PRIORITY,wide"`
+	// Why this node takes no part in the election; "" = it does.
+	Why string `json:"why,omitempty" column:"WHY NOT"`
+}
+
+// States of an address on this node: Owner is the state of the node whose VPP answers, NoRouter that
+// of a node without a virtual router for it.
+const (
+	Owner    = "owner"
+	NoRouter = "none"
+)
+
+// AddressesRequest is the body of POST /api/v1/addresses.
+type AddressesRequest struct {
+	// Leave makes this node give up all addresses until VPP or the agent restarts; false makes it
+	// take part in elections again.
+	Leave bool `json:"leave"`
 }
 
 // Nodes are the nodes of the cluster.

@@ -9,7 +9,7 @@
 //
 //	cli/look       queries and changes of one running agent, faults in it
 //	cli/fleet      all nodes: status, check, sysdump, the archive
-//	cli/node       the agent and the connector as processes, and the VPP of the node
+//	cli/node       the agent, the connector and the allocator as processes, the VPP of the node
 //	cli/simulated  the demo, a simulated VPP, the simulation of faults; not in the image
 //
 // Each value belongs to the goroutine of its command, except Streams if the command says so.

@@ -45,6 +45,7 @@ func Defaults() *Agent {
 			},
 		},
 		SNAT:      SNAT{OverlayPorts: []string{"4789/UDP"}}, // VXLAN
+		Addresses: Addresses{Interval: Duration(500 * time.Millisecond)},
 		NodeStore: NodeStore{Type: StoreAuto},
 		Etcd: Etcd{
 			Mode:        EtcdExternal,

@@ -45,6 +45,8 @@ type Agent struct {
 	SNAT SNAT `json:"snat"`
 	// Routes of the host. They lead the packets of its processes to VPP.
 	HostRoute HostRoute `json:"hostRoute"`
+	// Load-balancer addresses that VPP answers for: see docs/addresses.md.
+	Addresses Addresses `json:"addresses"`
 	// Store of node IDs and VPP addresses, which nodes share: see docs/nodestore.md.
 	NodeStore NodeStore `json:"nodeStore"`
 	// The etcd for external configuration, and possibly for the node store.
@@ -244,6 +246,16 @@ type SNAT struct {
 	// Ports of the overlay between nodes, which NAT does not translate at the addresses of the
 	// interface.
 	OverlayPorts []string `json:"overlayPorts" check:"port"`
+}
+
+// Addresses lets VPP answer ARP and ND for the load-balancer addresses of AddressPools, by VRRP. All
+// nodes need the same settings.
+type Addresses struct {
+	// VPP answers. It needs VPP's plugin vrrp.
+	Enabled bool `json:"enabled" flag:"addresses"`
+	// Interval between advertisements of the owner, a multiple of 10ms. The next node takes over
+	// after three of them.
+	Interval Duration `json:"interval" min:"100ms" max:"10s"`
 }
 
 // HostRoute lets processes of the host reach ClusterIPs: the agent keeps a route in the kernel for

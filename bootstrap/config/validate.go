@@ -256,6 +256,9 @@ func (v *validator) together(a *Agent) {
 	} else if _, err := a.HostRoute.Keepers(); err != nil {
 		v.fail("hostRoute.gateway", "%v", err)
 	}
+	if a.Addresses.Interval.Duration()%(10*time.Millisecond) != 0 {
+		v.fail("addresses.interval", "%s is no multiple of 10ms", a.Addresses.Interval.Duration())
+	}
 	if files && a.HostRoute.Interface != "" && len(a.Services.ServiceCIDRs) == 0 {
 		v.fail("hostRoute.interface", "needs services.serviceCIDRs with source %q", a.Kubernetes.Source)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/kube/leader"
 )
 
 // Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must
@@ -116,7 +117,7 @@ func (c *Connector) output(ctx context.Context, d *deps) error {
 	}
 	namespace := client.Namespace(c.config.Namespace)
 	c.missing = namespace.Missing
-	d.lead = store.NewElector(namespace.Leases, leaseName, identity+"_"+rand.Text()[:8], c.log).Run
+	d.lead = leader.New(namespace.Leases, leaseName, identity+"_"+rand.Text()[:8], leader.Duration, c.log).Run
 	d.store = func() store.Store { return store.NewAPI(client, config, c.log) }
 	recorder := events.New(client, events.Config{NodeName: "connector"}, c.log)
 	d.events = recorder
@@ -142,18 +143,9 @@ func (c *Connector) serveMetrics(ctx context.Context) {
 	if c.config.MetricsAddress == "" {
 		return
 	}
-	only := http.NewServeMux()
-	only.Handle("GET /metrics", c.metrics())
-	only.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	only.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !c.backend().Readiness().Ready {
-			http.Error(w, "not ready", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	server := healthcheck.NewNodeServer(c.config.MetricsAddress, only, healthcheck.Config{Log: c.log.With("part", "metrics")})
-	c.running.Go(func() { _ = server.Run(ctx) })
+	only := server.ForNetwork(c.metrics(), func() bool { return c.backend().Readiness().Ready })
+	listener := healthcheck.NewNodeServer(c.config.MetricsAddress, only, healthcheck.Config{Log: c.log.With("part", "metrics")})
+	c.running.Go(func() { _ = listener.Run(ctx) })
 }
 
 // serverConfig is the configuration of the HTTP server.

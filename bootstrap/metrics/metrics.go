@@ -29,6 +29,7 @@ type Metrics struct {
 	inputErrors prometheus.Gauge
 	limited     prometheus.Gauge
 	unplaced    prometheus.Gauge
+	owner       *prometheus.GaugeVec
 	connections prometheus.Counter
 	refused     *prometheus.CounterVec
 	watched     *watched
@@ -72,6 +73,7 @@ func New() *Metrics {
 		connections: to.counter("troupe_vpp_connections_total", "Connections to VPP that were established; more than one means that VPP or its connection was lost."),
 		inputErrors: to.gauge("troupe_input_errors", "Invalid parts of the present Kubernetes objects."),
 		limited:     to.gauge("troupe_services_limited", "Services that are not served because they, or their namespace, are above a limit."),
+		owner:       to.gauges("troupe_address_owner", "Whether VPP of this node answers ARP and ND for a load-balancer address of a pool.", "address"),
 		unplaced:    to.gauge("troupe_unplaced_addresses", "Addresses of pods and local endpoints of this node for which VPP has no interface or route."),
 	}
 	registry.MustRegister(
@@ -187,6 +189,18 @@ func (m *Metrics) InputErrors(n int) { m.inputErrors.Set(float64(n)) }
 
 // Unplaced sets the number of addresses of this node to which no interface of VPP leads.
 func (m *Metrics) Unplaced(n int) { m.unplaced.Set(float64(n)) }
+
+// Owner sets which load-balancer addresses this node owns, and which others there are.
+func (m *Metrics) Owner(owns map[string]bool) {
+	m.owner.Reset()
+	for address, owner := range owns {
+		value := 0.0
+		if owner {
+			value = 1
+		}
+		m.owner.WithLabelValues(address).Set(value)
+	}
+}
 
 // Limited sets the number of services that are not served because of a limit.
 func (m *Metrics) Limited(n int) { m.limited.Set(float64(n)) }

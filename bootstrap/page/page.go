@@ -65,6 +65,7 @@ func Handler(cfg Config) (http.Handler, error) {
 		"/services/{namespace}/{name}": {"service", "Services", h.service},
 		"/packet":                      {"packet", "Packet", h.packet},
 		"/interfaces":                  {"interfaces", "Interfaces", listed(h.Source.Interfaces)},
+		"/addresses":                   {"addresses", "Addresses", listed(h.Source.Addresses)},
 		"/nodes":                       {"nodes", "Nodes", listed(h.Source.Nodes)},
 		"/events":                      {"events", "Events", h.events},
 		"/resync":                      {"resync", "Resync", h.resync},

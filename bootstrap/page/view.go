@@ -43,6 +43,7 @@ func entries() []entry {
 		{"Actors", "/actors"},
 		{"Tree", "/tree"},
 		{"Interfaces", "/interfaces"},
+		{"Addresses", "/addresses"},
 		{"Nodes", "/nodes"},
 		{"Events", "/events"},
 		{"Resync", "/resync"},
@@ -92,7 +93,8 @@ func parse() (map[string]*template.Template, error) {
 	all := map[string]*template.Template{}
 	var errs []error
 	for _, name := range []string{
-		"overview", "tree", "actors", "actor", "services", "service", "interfaces", "nodes", "events", "resync", "diff", "chaos", "packet", "error",
+		"overview", "tree", "actors", "actor", "services", "service", "interfaces", "addresses", "nodes", "events", "resync", "diff", "chaos", "packet",
+		"error",
 	} {
 		one, err := template.New("layout.html").Funcs(functions()).ParseFS(web, "web/layout.html", "web/"+name+".html")
 		all[name], errs = one, append(errs, err)

@@ -161,7 +161,7 @@ func beside(cluster *messages.NodeInput, views []*messages.ServiceView, opts Opt
 			rules = append(rules, Beside{Service: view.GetKey(), Object: "access list", Text: r.String()})
 		}
 	}
-	for _, prefix := range slices.SortedFunc(maps.Keys(claims), routes.ComparePrefixes) {
+	for _, prefix := range slices.SortedFunc(maps.Keys(claims), netip.Prefix.Compare) {
 		if route, wanted := routes.Resolve(prefix, claims[prefix], ground); wanted {
 			out = append(out, Beside{Service: owner[prefix], Object: "route", Text: route.String() + " " + prefix.String()})
 		}

@@ -22,15 +22,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/troupe-vpp/troupe/kube/addresses"
 	"github.com/troupe-vpp/troupe/kube/outbound"
 )
 
 // Client makes requests to one API server, which may have several addresses. It is safe for
 // concurrent use.
 type Client struct {
-	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all
-	// namespaces. Their watches have the type *Watch.
-	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs cache.ListerWatcherWithContext
+	// Services, EndpointSlices, Nodes, Pods, ServiceCIDRs, Namespaces and AddressPools list and watch
+	// the objects of all namespaces. Their watches have the type *Watch.
+	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs, Namespaces, AddressPools cache.ListerWatcherWithContext
 	// Version returns the version of the API server.
 	Version func(ctx context.Context) (*version.Info, error)
 	// Events returns the events of a namespace.
@@ -75,6 +76,8 @@ func New(rc *rest.Config, others ...string) (*Client, error) {
 		Nodes:          watched(corev1.SchemeGroupVersion, "nodes"),
 		Pods:           watched(corev1.SchemeGroupVersion, "pods"),
 		ServiceCIDRs:   watched(networkingv1.SchemeGroupVersion, "servicecidrs"),
+		Namespaces:     watched(corev1.SchemeGroupVersion, "namespaces"),
+		AddressPools:   watched(addresses.GroupVersion(), "addresspools"),
 		Version: func(ctx context.Context) (*version.Info, error) {
 			return versionOf(ctx, groups[corev1.SchemeGroupVersion])
 		},
@@ -128,7 +131,7 @@ func newGroups(rc *rest.Config, others ...string) (map[schema.GroupVersion]rest.
 	for group, add := range map[schema.GroupVersion]func(*runtime.Scheme) error{
 		corev1.SchemeGroupVersion: corev1.AddToScheme, discoveryv1.SchemeGroupVersion: discoveryv1.AddToScheme,
 		networkingv1.SchemeGroupVersion: networkingv1.AddToScheme, eventsv1.SchemeGroupVersion: eventsv1.AddToScheme,
-		coordinationv1.SchemeGroupVersion: coordinationv1.AddToScheme,
+		coordinationv1.SchemeGroupVersion: coordinationv1.AddToScheme, addresses.GroupVersion(): addresses.AddToScheme,
 	} {
 		if err := add(known); err != nil {
 			return nil, fmt.Errorf("register types of %s: %w", group, err)
@@ -145,6 +148,9 @@ func newGroup(rc rest.Config, group schema.GroupVersion, client *http.Client) (r
 	rc.GroupVersion, rc.APIPath = &group, "/apis"
 	if group.Group == "" {
 		rc.APIPath = "/api"
+	}
+	if group == addresses.GroupVersion() {
+		rc.ContentType, rc.AcceptContentTypes = runtime.ContentTypeJSON, "" // objects of a definition have no protobuf
 	}
 	return rest.RESTClientForConfigAndClient(&rc, client)
 }

@@ -19,7 +19,7 @@ func TestOneRateLimit(t *testing.T) {
 			t.Errorf("%s has the limit %v, want %v", group, got, limit)
 		}
 	}
-	if len(groups) != 5 {
+	if len(groups) != 6 {
 		t.Errorf("%d groups", len(groups))
 	}
 }

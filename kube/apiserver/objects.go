@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/troupe-vpp/troupe/kube/addresses"
 )
 
 // Objects reads and writes the objects of one kind in a namespace.
@@ -67,6 +69,20 @@ func (o objects[T, P]) Patch(
 	changed := P(new(T))
 	return changed, o.client.Patch(kind).Namespace(o.namespace).Resource(o.plural).Name(name).SubResource(subresources...).
 		VersionedParams(&options, metav1.ParameterCodec).Body(patch).Do(ctx).Into(changed)
+}
+
+// PatchServiceStatus changes the status of a Service by a merge patch.
+func (c *Client) PatchServiceStatus(ctx context.Context, namespace, name string, patch []byte) error {
+	o := objects[corev1.Service, *corev1.Service]{c.groups[corev1.SchemeGroupVersion], namespace, "services"}
+	_, err := o.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// PatchAddressPoolStatus changes the status of an AddressPool by a merge patch.
+func (c *Client) PatchAddressPoolStatus(ctx context.Context, name string, patch []byte) error {
+	o := objects[addresses.AddressPool, *addresses.AddressPool]{c.groups[addresses.GroupVersion()], metav1.NamespaceAll, "addresspools"}
+	_, err := o.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // leases adds List and Watch to the Objects of Leases.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/troupe-vpp/troupe/kube/addresses"
 )
 
 // Types of events.
@@ -41,6 +43,18 @@ const (
 	// ReasonNameConflict means that the catalog connector needs the name of this Service, which
 	// does not belong to the connector.
 	ReasonNameConflict = "NameConflict"
+	// ReasonIPAllocated and ReasonClearAssignment mean that a Service has got addresses of a pool, and
+	// that it has lost some. ReasonAllocationFailed means that it lacks an address. MetalLB has the
+	// same reasons.
+	ReasonIPAllocated      = "IPAllocated"
+	ReasonClearAssignment  = "ClearAssignment"
+	ReasonAllocationFailed = "AllocationFailed"
+	// ReasonLocalNotAlone means that a Service has become Local, and others have addresses of its
+	// virtual router.
+	ReasonLocalNotAlone = "LocalNotAlone"
+	// ReasonPoolReady and ReasonPoolRefused are events of an AddressPool: whether it gives addresses.
+	ReasonPoolReady   = "PoolReady"
+	ReasonPoolRefused = "PoolRefused"
 	// ReasonQuarantined means that the actor of the service failed again and again, and the service
 	// is in quarantine.
 	ReasonQuarantined = "Quarantined"
@@ -75,9 +89,9 @@ const (
 
 // Object is the Kubernetes object of an event.
 type Object struct {
-	// Kind is "Service" or "Node"; both belong to the API version v1.
+	// Kind is "Service" or "Node", both of the API version v1, or "AddressPool".
 	Kind string
-	// Namespace is "" for a Node.
+	// Namespace is "" for a Node and an AddressPool.
 	Namespace string
 	Name      string
 	// UID is the UID of the object: kubectl describe shows only events that carry it.
@@ -93,6 +107,13 @@ func ServiceObject(key, uid string) Object {
 // NodeObject returns a Node. Its UID in events is its name, as in events of the kubelet and
 // kube-proxy, because kubectl describe looks for the name.
 func NodeObject(name string) Object { return Object{Kind: "Node", Name: name, UID: name} }
+
+const kindAddressPool = "AddressPool"
+
+// AddressPoolObject returns an AddressPool.
+func AddressPoolObject(name, uid string) Object {
+	return Object{Kind: kindAddressPool, Name: name, UID: uid}
+}
 
 // String returns "Kind namespace/name" or "Kind name".
 func (o Object) String() string {
@@ -283,7 +304,10 @@ func trim(note string) string {
 
 // object makes the API object of an event.
 func (k *known) object(instance string) *eventsv1.Event {
-	o := &k.id.Object
+	o, version := &k.id.Object, "v1"
+	if o.Kind == kindAddressPool {
+		version = addresses.GroupVersion().String()
+	}
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&k.id, instance, k.occurrence), Namespace: namespaceOf(o)},
 		EventTime:           metav1.NewMicroTime(k.first),
@@ -292,7 +316,7 @@ func (k *known) object(instance string) *eventsv1.Event {
 		Action:              k.id.Action,
 		Reason:              k.id.Reason,
 		Regarding: corev1.ObjectReference{
-			APIVersion: "v1", Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
+			APIVersion: version, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
 		},
 		Note: k.id.Note,
 		Type: k.id.Type,

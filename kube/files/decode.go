@@ -156,7 +156,8 @@ func (d *decoder) value(v value, where place, depth int) {
 // items.
 var itemKinds = map[string]string{
 	"ServiceList": normalize.KindService, "NodeList": normalize.KindNode, "PodList": normalize.KindPod,
-	"EndpointSliceList": normalize.KindEndpointSlice, "ServiceCIDRList": normalize.KindServiceCIDR, "List": "",
+	"EndpointSliceList": normalize.KindEndpointSlice, "ServiceCIDRList": normalize.KindServiceCIDR,
+	"AddressPoolList": normalize.KindAddressPool, "List": "",
 }
 
 // versions are the supported API versions of each kind. The same kind in another group is another
@@ -164,6 +165,7 @@ var itemKinds = map[string]string{
 var versions = map[string]string{
 	normalize.KindService: "v1", normalize.KindNode: "v1", normalize.KindPod: "v1",
 	normalize.KindEndpointSlice: "discovery.k8s.io/v1", normalize.KindServiceCIDR: "networking.k8s.io/v1",
+	normalize.KindAddressPool: "troupe.dev/v1alpha1",
 }
 
 // isList reports whether the value is a List whose items may be needed; a list of another kind
@@ -205,7 +207,7 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 // object decodes one object of a supported kind and counts objects of other kinds.
 func (d *decoder) object(v value, where place, apiVersion, kind string) {
 	if versions[kind] != apiVersion {
-		if kind == normalize.KindEndpointSlice || kind == normalize.KindServiceCIDR {
+		if versions[kind] != "" && versions[kind] != "v1" {
 			// Without this report an object of an old version (v1beta1) would be ignored
 			// silently.
 			d.report(kind, where.String(), "apiVersion", "%.64q is not supported, want %s", apiVersion, versions[kind])

@@ -211,7 +211,7 @@ func (f *file) wait(now *normalize.Objects, info fs.FileInfo, sum [sha256.Size]b
 
 // count returns the number of objects.
 func count(o *normalize.Objects) int {
-	return len(o.Services) + len(o.Slices) + len(o.Nodes) + len(o.Pods) + len(o.ServiceCIDRs)
+	return len(o.Services) + len(o.Slices) + len(o.Nodes) + len(o.Pods) + len(o.ServiceCIDRs) + len(o.AddressPools)
 }
 
 // ReadFile reads a regular file of at most so many bytes; larger is the error for more. Opening a

@@ -60,6 +60,7 @@ func merge(into, from *normalize.Objects, skip func(object) bool) {
 	into.Nodes = appendUnless(into.Nodes, from.Nodes, normalize.KindNode, (*messages.Node).GetName, skip)
 	into.Pods = appendUnless(into.Pods, from.Pods, normalize.KindPod, normalize.PodKey, skip)
 	into.ServiceCIDRs = appendUnless(into.ServiceCIDRs, from.ServiceCIDRs, normalize.KindServiceCIDR, cidrKey, skip)
+	into.AddressPools = appendUnless(into.AddressPools, from.AddressPools, normalize.KindAddressPool, (*messages.AddressPool).GetName, skip)
 }
 
 func cidrKey(c *normalize.ServiceCIDRs) string { return c.Name }

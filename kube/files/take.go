@@ -8,6 +8,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/troupe-vpp/troupe/kube/addresses"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -27,6 +28,8 @@ func (d *decoder) take(raw []byte, where place, kind string) error {
 		return add(d, raw, where, kind, &corev1.Pod{}, normalize.Pod, &o.Pods)
 	case normalize.KindServiceCIDR:
 		return add(d, raw, where, kind, &networkingv1.ServiceCIDR{}, normalize.ServiceCIDR, &o.ServiceCIDRs)
+	case normalize.KindAddressPool:
+		return add(d, raw, where, kind, &addresses.AddressPool{}, normalize.AddressPool, &o.AddressPools)
 	}
 	o.Ignored++
 	return nil

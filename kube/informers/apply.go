@@ -19,6 +19,7 @@ func (s *Source) apply() {
 	remove := map[string]func(key string){
 		normalize.KindService: s.store.DeleteService, normalize.KindEndpointSlice: s.store.DeleteSlice, normalize.KindNode: s.store.DeleteNode,
 		normalize.KindPod: s.store.DeletePod, normalize.KindServiceCIDR: s.store.DeleteServiceCIDR,
+		normalize.KindAddressPool: s.store.DeleteAddressPool,
 	}
 	for i, triggered := range s.queue.take() {
 		// The cache has the latest object, perhaps newer than the event; the values in between are
@@ -67,6 +68,11 @@ func (s *Source) set(key string, h *held, triggered int64) bool {
 			return false
 		}
 		s.store.SetServiceCIDR(key, value.Networks)
+	case *messages.AddressPool:
+		if value == nil {
+			return false
+		}
+		s.store.SetAddressPool(value, h.problems)
 	}
 	return true
 }

@@ -23,6 +23,8 @@ type Config struct {
 	NodeName string
 	// ServiceCIDRs makes the source watch the ServiceCIDR objects of the cluster.
 	ServiceCIDRs bool
+	// AddressPools makes the source watch the AddressPools.
+	AddressPools bool
 	// FollowExternalIPs leaves out spec.externalIPs if the version of the API server is 1.40 or
 	// later, as Kubernetes does. From 1.36 on, which deprecates the field, its use is logged.
 	// The source asks for the version once.
@@ -67,6 +69,9 @@ func New(client *apiserver.Client, config Config, log *slog.Logger) *Source {
 	}
 	if config.ServiceCIDRs {
 		watched = append(watched, serviceCIDRs(client, log))
+	}
+	if config.AddressPools {
+		watched = append(watched, addressPools(client, log))
 	}
 	return &Source{
 		config: config, log: log, watched: watched,

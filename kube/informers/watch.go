@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/troupe-vpp/troupe/kube/addresses"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 )
@@ -41,6 +42,14 @@ func serviceCIDRs(client *apiserver.Client, log *slog.Logger) resource {
 	return resource{
 		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, hold: normalised(normalize.ServiceCIDR),
 		api: client.ServiceCIDRs, optional: newOptional(log.With("resource", "servicecidrs.networking.k8s.io")),
+	}
+}
+
+// addressPools returns the resource of AddressPools, whose definition not every cluster has.
+func addressPools(client *apiserver.Client, log *slog.Logger) resource {
+	return resource{
+		kind: normalize.KindAddressPool, plural: "addresspools", object: &addresses.AddressPool{}, hold: normalised(normalize.AddressPool),
+		api: client.AddressPools, optional: newOptional(log.With("resource", "addresspools.troupe.dev")),
 	}
 }
 

@@ -28,6 +28,7 @@ func Node(source string, in *corev1.Node) (*messages.Node, []*messages.ObjectErr
 		Zone:     in.Labels[corev1.LabelTopologyZone],
 		PodCidrs: r.podCIDRs(&in.Spec),
 		Leaving:  leaving(in),
+		Excluded: excluded(in),
 	}
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeExternalIP} {
 		out.Addresses = r.nodeAddresses(out.Addresses, in.Status.Addresses, kind)
@@ -73,4 +74,10 @@ func (r *report) networks(list []string, path func(i int) string) []string {
 func leaving(in *corev1.Node) bool {
 	doomed := func(t corev1.Taint) bool { return t.Key == taintAutoscaler }
 	return in.DeletionTimestamp != nil || slices.ContainsFunc(in.Spec.Taints, doomed)
+}
+
+// excluded reports whether load balancers should send nothing to the node.
+func excluded(in *corev1.Node) bool {
+	_, labelled := in.Labels[corev1.LabelNodeExcludeBalancers]
+	return labelled || in.Spec.Unschedulable
 }

@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/troupe-vpp/troupe/kube/addresses"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -18,6 +19,7 @@ const (
 	KindNode          = "Node"
 	KindPod           = "Pod"
 	KindServiceCIDR   = "ServiceCIDR"
+	KindAddressPool   = "AddressPool"
 )
 
 // Objects is a set of normalised objects, each at most once, in the order of the input. The
@@ -33,16 +35,20 @@ type Objects struct {
 	Pods []*messages.Pod
 	// ServiceCIDRs holds all ServiceCIDRs.
 	ServiceCIDRs []*ServiceCIDRs
+	// AddressPools holds all AddressPools.
+	AddressPools []*messages.AddressPool
 	// Ignored counts objects of other kinds, and Pods without an address or finished.
 	Ignored int
 }
 
 // Key returns "namespace/name", the key of a Service, a slice or a Pod in the whole project. The
-// key of a Node or a ServiceCIDR is its name.
+// key of an object without a namespace is its name.
 func Key(namespace, name string) string { return namespace + "/" + name }
 
 // Namespaced reports whether objects of a kind have a namespace.
-func Namespaced(kind string) bool { return kind != KindNode && kind != KindServiceCIDR }
+func Namespaced(kind string) bool {
+	return kind != KindNode && kind != KindServiceCIDR && kind != KindAddressPool
+}
 
 // ServiceKey returns the key of the Service.
 func ServiceKey(s *messages.Service) string { return Key(s.GetNamespace(), s.GetName()) }
@@ -65,7 +71,7 @@ func SliceOwner(s *messages.EndpointSlice) string {
 // the selectors of the Kubernetes source. Every reader of a dump of a whole cluster must call
 // Select, so that the dump and its cluster lead to the same snapshot.
 func (o *Objects) Select(node string) *Objects {
-	out := &Objects{Nodes: o.Nodes, ServiceCIDRs: o.ServiceCIDRs, Ignored: o.Ignored}
+	out := &Objects{Nodes: o.Nodes, ServiceCIDRs: o.ServiceCIDRs, AddressPools: o.AddressPools, Ignored: o.Ignored}
 	for _, s := range o.Services {
 		if SelectedService(s) {
 			out.Services = append(out.Services, s)
@@ -201,4 +207,26 @@ func ServiceCIDR(source string, in *networkingv1.ServiceCIDR) (*ServiceCIDRs, []
 		return nil, r.errors
 	}
 	return &ServiceCIDRs{in.Name, r.networks(in.Spec.CIDRs, func(i int) string { return at("spec.cidrs", i) })}, r.errors
+}
+
+// AddressPool normalises an AddressPool of troupe.dev. source names the origin of the object in the
+// errors. The result is nil when the object is nil, has no usable name, or cannot be read.
+func AddressPool(source string, in *addresses.AddressPool) (*messages.AddressPool, []*messages.ObjectError) {
+	if in == nil {
+		return nil, nil
+	}
+	r := &report{source: source, kind: KindAddressPool}
+	if !r.identify(false, "", in.Name) {
+		return nil, r.errors
+	}
+	pool := in.Pool()
+	if pool.Wrong != nil {
+		r.add("spec", "%v", pool.Wrong)
+		return nil, r.errors
+	}
+	out := &messages.AddressPool{Name: in.Name, Avoid: pool.Avoid, FirstRouter: uint32(pool.First), LastRouter: uint32(pool.Last)}
+	for _, one := range pool.Ranges {
+		out.Ranges = append(out.Ranges, one.String())
+	}
+	return out, r.errors
 }

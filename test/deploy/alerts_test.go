@@ -240,6 +240,21 @@ func TestAlerts(t *testing.T) {
 			series{`troupe_host_routes{state="foreign",` + n1 + `}`: {1}, `troupe_host_routes{state="failed",` + n1 + `}`: {0}},
 			`{node="n1"}`,
 		},
+		"TroupeAddressUnowned": {
+			series{`troupe_address_owner{address="192.0.2.1",` + n1 + `}`: {1}, `troupe_address_owner{address="192.0.2.1",` + n2 + `}`: {0}},
+			series{`troupe_address_owner{address="192.0.2.1",` + n1 + `}`: {0}, `troupe_address_owner{address="192.0.2.1",` + n2 + `}`: {0}, `troupe_address_owner{address="192.0.2.2",` + n2 + `}`: {1}},
+			`{address="192.0.2.1"}`,
+		},
+		"TroupeAddressOwnedTwice": {
+			series{`troupe_address_owner{address="192.0.2.1",` + n1 + `}`: {1}, `troupe_address_owner{address="192.0.2.1",` + n2 + `}`: {0}},
+			series{`troupe_address_owner{address="192.0.2.1",` + n1 + `}`: {1}, `troupe_address_owner{address="192.0.2.1",` + n2 + `}`: {1}},
+			`{address="192.0.2.1"}`,
+		},
+		"TroupeAddressFlaps": {
+			series{`troupe_address_owner{address="192.0.2.1",` + n1 + `}`: {0, 1, 1, 1, 1}},
+			series{`troupe_address_owner{address="192.0.2.1",` + n1 + `}`: {0, 1, 0, 1, 0, 1, 0, 1, 0, 1}},
+			`{address="192.0.2.1", node="n1"}`,
+		},
 		"TroupeSlow": {slow(n1, 100), slow(n2, 90), `{node="n2"}`},
 	}
 	all := rules(t)

@@ -52,3 +52,29 @@ func TestConnector(t *testing.T) {
 	}
 	t.Logf("%s", out)
 }
+
+// TestAddresses: the allocator takes the flags of its manifest; it does not run in a pod here, which
+// is all that it complains about.
+func TestAddresses(t *testing.T) {
+	troupe, err := build.Agent(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", "addresses")) {
+		var deployment appsv1.Deployment
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, &deployment, true); err != nil {
+			t.Fatal(err)
+		}
+		var arguments []string
+		for _, a := range deployment.Spec.Template.Spec.Containers[0].Args {
+			arguments = append(arguments, strings.ReplaceAll(a, "$(POD_NAMESPACE)", deployment.Namespace))
+		}
+		out, err := exec.CommandContext(t.Context(), troupe, arguments...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "this is not a pod") {
+			t.Errorf("%q: %v\n%s", arguments, err, out)
+		}
+	}
+}

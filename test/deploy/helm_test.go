@@ -129,11 +129,11 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestChartParts: monitoring and the connector of the chart are those of the manifests, with the
-// values.
+// TestChartParts: monitoring, the connector and the allocator of the chart are those of the manifests,
+// with the values.
 func TestChartParts(t *testing.T) {
 	objects := comparable(t, template(t, `{monitoring: {enabled: true, labels: {release: prometheus}}, image: {tag: latest},
-		connector: {enabled: true, namespace: outside, args: ["--source=consul=http://192.0.2.9:8500"]}}`))
+		connector: {enabled: true, namespace: outside, args: ["--source=consul=http://192.0.2.9:8500"]}, addresses: {enabled: true, args: [--default-class]}}`))
 	for _, name := range []string{"PodMonitor troupe-agent", "PrometheusRule troupe"} {
 		if text := objects[name]; !strings.Contains(text, "release: prometheus") || strings.Contains(text, "troupe-system") {
 			t.Errorf("%s:\n%s", name, text)
@@ -142,19 +142,21 @@ func TestChartParts(t *testing.T) {
 	if text := objects["ConfigMap troupe-dashboard"]; !strings.Contains(text, "grafana_dashboard") || !strings.Contains(text, "networking/troupe-agent") {
 		t.Errorf("dashboard: %.300s", text)
 	}
-	for name, want := range comparable(t, stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", "connector"))) {
-		got := objects[name]
-		if name == "Deployment troupe-connector" {
-			if !strings.Contains(got, "- --source=consul=http://192.0.2.9:8500") {
-				t.Errorf("%s has not the flag:\n%s", name, got)
+	for part, flag := range map[string]string{"connector": "--source=consul=http://192.0.2.9:8500", "addresses": "--default-class"} {
+		for name, want := range comparable(t, stage.RenderManifests(t, filepath.Join(build.Root(), "deploy", "kubernetes", part))) {
+			got := objects[name]
+			if name == "Deployment troupe-"+part {
+				if !strings.Contains(got, "- "+flag) {
+					t.Errorf("%s has not the flag:\n%s", name, got)
+				}
+				got = strings.Replace(got, "        - "+flag+"\n", "", 1)
 			}
-			got = strings.Replace(got, "        - --source=consul=http://192.0.2.9:8500\n", "", 1)
-		}
-		if name == "ConfigMap troupe-catalog" {
-			continue // that of the values
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-manifest +chart):\n%s", name, diff)
+			if name == "ConfigMap troupe-catalog" {
+				continue // that of the values
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-manifest +chart):\n%s", name, diff)
+			}
 		}
 	}
 }
@@ -187,16 +189,17 @@ func TestChartStartupTaint(t *testing.T) {
 	}
 }
 
-// TestChartConnectorNamespace: the connector in an existing namespace, which the chart does not
-// make.
-func TestChartConnectorNamespace(t *testing.T) {
-	objects := comparable(t, template(t, "{connector: {enabled: true, namespace: edge, createNamespace: false}}"))
+// TestChartPartNamespace: the connector and the allocator in an existing namespace, which the chart
+// does not make.
+func TestChartPartNamespace(t *testing.T) {
+	objects := comparable(t, template(t, `{connector: {enabled: true, namespace: edge, createNamespace: false},
+		addresses: {enabled: true, namespace: edge, createNamespace: false}}`))
 	for name, text := range objects {
-		if strings.HasPrefix(name, "Namespace ") || strings.Contains(text, "namespace: outside") {
+		if strings.HasPrefix(name, "Namespace ") || strings.Contains(text, "namespace: outside") || strings.Contains(text, "namespace: troupe-addresses") {
 			t.Errorf("%s:\n%s", name, text)
 		}
 	}
-	for _, name := range []string{"Deployment troupe-connector", "ConfigMap troupe-catalog", "ClusterRoleBinding troupe-connector"} {
+	for _, name := range []string{"Deployment troupe-connector", "ConfigMap troupe-catalog", "ClusterRoleBinding troupe-connector", "Deployment troupe-addresses", "ClusterRoleBinding troupe-addresses"} {
 		if text := objects[name]; !strings.Contains(text, "namespace: edge") {
 			t.Errorf("%s:\n%s", name, text)
 		}

@@ -88,7 +88,7 @@ func TestDryRun(t *testing.T) {
 		t.Fatalf("overlays %v, %v: want %d", overlays, err, len(directories)-2)
 	}
 	namespaced := map[string]bool{}
-	for _, name := range append(slices.Clone(directories), "connector", "example-cni") {
+	for _, name := range append(slices.Clone(directories), "connector", "addresses", "example-cni") {
 		for _, object := range stage.RenderManifests(t, filepath.Join(dir, name)) {
 			if object.GetKind() == "Namespace" && !namespaced[object.GetName()] {
 				// the others need it, also in a dry run

@@ -26,8 +26,15 @@ func scrape(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	control := filepath.Join(dir, "control.sock")
-	controlplane.Spawn(t, dir, troupe, "agent", "--node-name", "shop-a", "--kube-source", "files:"+filepath.Join(build.Root(), "deploy", "demo"),
+	control, objects := filepath.Join(dir, "control.sock"), filepath.Join(dir, "objects")
+	if err := os.CopyFS(objects, os.DirFS(filepath.Join(build.Root(), "deploy", "demo"))); err != nil {
+		t.Fatal(err)
+	}
+	pool := "apiVersion: troupe.dev/v1alpha1\nkind: AddressPool\nmetadata: {name: edge}\nspec: {addresses: [203.0.113.0/24]}\n"
+	if err := os.WriteFile(filepath.Join(objects, "pool.yaml"), []byte(pool), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	controlplane.Spawn(t, dir, troupe, "agent", "--node-name", "shop-a", "--kube-source", "files:"+objects, "--addresses",
 		"--vpp", "simulated", "--etcd", "none", "--control-socket", control, "--http-address", "", "--healthz-bind-address", "", "--data-dir", filepath.Join(dir, "data"),
 		"--service-cidr", controlplane.ServiceCIDR, "--host-route-interface", "no-such-link", "--host-route-gateway", "172.30.0.1")
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

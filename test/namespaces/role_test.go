@@ -22,7 +22,7 @@ import (
 const role = "TROUPE_ROLE"
 
 func TestMain(m *testing.M) {
-	play, known := map[string]func(string) error{"serve": serve, "get": get, "udp": exchange, "hold": hold, "many": many, "lead": lead, "peer": playPeer}[os.Getenv(role)]
+	play, known := map[string]func(string) error{"serve": serve, "get": get, "udp": exchange, "hold": hold, "many": many, "lead": lead, "peer": playPeer, "watch": watch}[os.Getenv(role)]
 	if !known {
 		os.Exit(m.Run())
 	}

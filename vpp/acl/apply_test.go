@@ -10,6 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/acl"
 
 	"github.com/troupe-vpp/troupe/vpp/batch"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -194,7 +195,7 @@ func TestReadTellsOurs(t *testing.T) {
 		"port range":       func(d *acl.ACLDetails) { d.R[0].DstportOrIcmpcodeLast++ },
 		"flags":            func(d *acl.ACLDetails) { d.R[0].TCPFlagsMask = 2 },
 		"protocol":         func(d *acl.ACLDetails) { d.R[0].Proto = 47 },
-		"destination":      func(d *acl.ACLDetails) { d.R[0].DstPrefix = wirePrefix(netip.MustParsePrefix("10.96.0.0/16")) },
+		"destination":      func(d *acl.ACLDetails) { d.R[0].DstPrefix = forwarding.Prefix(netip.MustParsePrefix("10.96.0.0/16")) },
 		"family":           func(d *acl.ACLDetails) { d.R[0].SrcPrefix.Address.Af = 3 },
 		"length":           func(d *acl.ACLDetails) { d.R[0].SrcPrefix.Len = 200 },
 		"order":            func(d *acl.ACLDetails) { d.R[0], d.R[1] = d.R[1], d.R[0] },

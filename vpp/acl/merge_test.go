@@ -8,7 +8,7 @@ import (
 
 // planOf makes a plan that drops all clients at the given frontends.
 func planOf(service string, frontends ...string) *ServicePlan {
-	plan := &ServicePlan{Service: service, Needs: len(frontends)}
+	plan := &ServicePlan{Plan: rule.Plan{Service: service}, Needs: len(frontends)}
 	for _, f := range frontends {
 		plan.Drops = append(plan.Drops, denying(Any, f, "0.0.0.0/0"))
 	}

@@ -11,6 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/interface_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -168,8 +169,8 @@ func (v *vpp) ask(list []uint32, p packet) bool {
 // matches is single_acl_match_5tuple: without a protocol the ports do not count. The source port of
 // every packet is 40000.
 func matches(r acl_types.ACLRule, p packet) bool {
-	src, _ := prefixOf(r.SrcPrefix)
-	dst, _ := prefixOf(r.DstPrefix)
+	src := forwarding.FromPrefix(r.SrcPrefix)
+	dst := forwarding.FromPrefix(r.DstPrefix)
 	proto, port := p.to.Proto, p.to.Port
 	if p.icmp {
 		proto, port = 1, 0
@@ -193,7 +194,7 @@ func (v *vpp) others(index uint32) []uint32 {
 // and all ports.
 func foreignRule(permit acl_types.ACLAction, from string) acl_types.ACLRule {
 	return acl_types.ACLRule{
-		IsPermit: permit, SrcPrefix: wirePrefix(netip.MustParsePrefix(from)), DstPrefix: wirePrefix(netip.MustParsePrefix("0.0.0.0/0")),
+		IsPermit: permit, SrcPrefix: forwarding.Prefix(netip.MustParsePrefix(from)), DstPrefix: forwarding.Prefix(netip.MustParsePrefix("0.0.0.0/0")),
 		SrcportOrIcmptypeLast: maxPort, DstportOrIcmpcodeLast: maxPort,
 	}
 }

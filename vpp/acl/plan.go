@@ -11,8 +11,9 @@ import (
 
 // ServicePlan is the result of Plan: the rules of one service.
 type ServicePlan struct {
-	// Service is its key, "namespace/name".
-	Service string
+	// Plan has the approximations, and in Unrendered what no rule can express: SCTP, IPv6, unusable
+	// source ranges.
+	rule.Plan
 	// Ranges drop packets from outside of source ranges, whichever service serves the frontend:
 	// kube-proxy looks up source ranges by address, port and protocol. Drops drop the packets
 	// to frontends whose action is to drop; they count where the service owns the frontend.
@@ -28,10 +29,6 @@ type ServicePlan struct {
 	// Needs is how many rules the service needs on interfaces of one class. Above
 	// MaxServiceRules it may need even more.
 	Needs int
-	// Approximations are the places where the rules are not exactly what Kubernetes asks for.
-	Approximations []*messages.Approximation
-	// Unrendered lists what no rule can express: SCTP, IPv6, unusable source ranges.
-	Unrendered []*messages.ObjectError
 	// Unserved are the approximations that hold instead while VPP can have no rules: the
 	// frontends of Ranged are not served. The planner of the rows reports what happens to
 	// packets that should be dropped (nat44.Config.Guarded).
@@ -45,7 +42,7 @@ func (p *ServicePlan) Rules() []Rule { return Minimal(slices.Concat(p.Ranges, p.
 // load-balancer addresses from outside their source ranges, and packets to frontends whose action
 // is to drop. It is pure: the same view gives the same plan.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
-	p := planner{cfg: cfg, view: view, plan: &ServicePlan{Service: view.GetKey()}}
+	p := planner{Planner: rule.New(view, rule.Config{Renderer: Renderer}), cfg: cfg, view: view, plan: &ServicePlan{}}
 	for _, f := range view.GetFrontends() {
 		p.frontend(f)
 	}
@@ -57,17 +54,18 @@ func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	if p.plan.Needs > MaxServiceRules {
 		p.plan.Ranges, p.plan.Drops = nil, nil
 	}
+	p.plan.Plan = *p.Plan
 	return p.plan
 }
 
 // planner collects the plan of one service.
 type planner struct {
+	*rule.Planner
 	cfg  Config
 	view *messages.ServiceView
 	plan *ServicePlan
-	// name is the text of the current frontend. told is the last name whose fragments were
-	// reported, so that each is reported once.
-	name, told string
+	// told is the last frontend whose fragments were reported, so that each is reported once.
+	told string
 	// outside are the networks that the source ranges allowed leave out: the frontends of a
 	// service mostly share one list.
 	allowed []string
@@ -83,7 +81,7 @@ func (p *planner) frontend(f *messages.Frontend) {
 	if !dropped && len(f.GetAllowSources()) == 0 || dropped && p.routed(f) {
 		return
 	}
-	p.name = frontendText(f)
+	p.Name(f)
 	rule, ok := p.rule(f)
 	if !ok {
 		return
@@ -119,7 +117,7 @@ func (p *planner) close(k rule.Key, f *messages.Frontend) {
 		return
 	}
 	p.plan.Closed = append(p.plan.Closed, k)
-	p.unrendered(f, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.name, whyClosed))
+	p.Unrender(f, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.Frontend, whyClosed))
 }
 
 // ranges enters the rules of the current frontend's source ranges, and stops when there are more
@@ -155,13 +153,13 @@ func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 	proto := f.GetProtocol()
 	switch {
 	case err != nil || addr.Zone() != "" || f.GetPort() == 0 || f.GetPort() > 65535:
-		p.unrendered(f, "address", fmt.Sprintf("frontend %s is not an address and a port", p.name))
+		p.Unrender(f, "address", fmt.Sprintf("frontend %s is not an address and a port", p.Frontend))
 	case addr.Is6() && p.cfg.IPv6Elsewhere:
 	case addr.Is6():
-		p.unrendered(f, "address", fmt.Sprintf("frontend %s is IPv6 and is not guarded: %s", p.name, whyFamily))
-		p.plan.Unrendered[len(p.plan.Unrendered)-1].General = whyFamily
+		p.Unrender(f, "address", fmt.Sprintf("frontend %s is IPv6 and is not guarded: %s", p.Frontend, whyFamily))
+		p.Unrendered[len(p.Unrendered)-1].General = whyFamily
 	case proto != messages.Protocol_TCP && proto != messages.Protocol_UDP:
-		p.unrendered(f, "protocol", fmt.Sprintf("frontend %s is not guarded: ACLs compare ports of TCP and UDP only", p.name))
+		p.Unrender(f, "protocol", fmt.Sprintf("frontend %s is not guarded: ACLs compare ports of TCP and UDP only", p.Frontend))
 	default:
 		return Rule{
 			Class: classOf(f.GetFrom()), VIP: addr, Port: uint16(f.GetPort()), Proto: uint8(proto), From: allAddresses(addr),
@@ -180,7 +178,7 @@ func (p *planner) complement(within netip.Prefix, f *messages.Frontend) []netip.
 	for _, text := range f.GetAllowSources() {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			p.unrendered(f, "allowSources", fmt.Sprintf("frontend %s: %q is not a network; it admits no client", p.name, text))
+			p.Unrender(f, "allowSources", fmt.Sprintf("frontend %s: %q is not a network; it admits no client", p.Frontend, text))
 			continue
 		}
 		sources = append(sources, prefix)
@@ -200,9 +198,6 @@ func classOf(from messages.ClientClass) Class {
 		return Any
 	}
 }
-
-// udp reports whether fragments are common for the protocol of the rule; TCP avoids them.
-func udp(r Rule) bool { return r.Proto == rule.UDP }
 
 // Merge unites the rules of services that fit into MaxRules; minimal. The rules of source ranges
 // count whichever service owns the frontend, so where several services have source ranges for one

@@ -109,7 +109,7 @@ func TestUnrendered(t *testing.T) {
 		{"SCTP", dropping("10.96.0.1", 80, messages.Protocol_SCTP, anyClient), Config{}, nil, "ports[http].protocol", "10.96.0.1:80/SCTP is not guarded"},
 		{"IPv6", serving("fd00::1", 80, tcp, "fd00::/8"), Config{}, nil, "ports[http].address", "[fd00::1]:80/TCP is IPv6"},
 		{"IPv6 elsewhere", serving("fd00::1", 80, tcp, "fd00::/8"), Config{IPv6Elsewhere: true}, nil, "", ""},
-		{"no address", serving("lb.example", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "lb.example:80/6 is not an address"},
+		{"no address", serving("lb.example", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "lb.example:80/TCP is not an address"},
 		{"no port", serving("10.96.0.1", 0, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "10.96.0.1:0/TCP is not an address"},
 		{"large port", serving("10.96.0.1", 65536, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
 		{"zone", serving("fe80::1%eth0", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},

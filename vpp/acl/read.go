@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/acl"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -23,8 +22,8 @@ import (
 // errors.Is(err, link.ErrUnsupported) means that the ACL plugin is not loaded.
 func Read(ctx context.Context, c link.Caller) (*State, error) {
 	state := NewState()
-	err := c.Dump(ctx, &acl.ACLDump{ACLIndex: none}, func(msg api.Message) {
-		if d, ok := msg.(*acl.ACLDetails); ok && Ours(d.Tag) {
+	err := link.Each(ctx, c, &acl.ACLDump{ACLIndex: none}, func(d *acl.ACLDetails) {
+		if Ours(d.Tag) {
 			state.adopt(aclOf(d))
 		}
 	})
@@ -55,13 +54,10 @@ func (s *State) adopt(a ACL) {
 // readLists reads the lists of all interfaces that have any.
 func readLists(ctx context.Context, c link.Caller) (map[uint32]Lists, error) {
 	all := map[uint32]Lists{}
-	err := c.Dump(ctx, &acl.ACLInterfaceListDump{SwIfIndex: interface_types.InterfaceIndex(none)}, func(msg api.Message) {
-		d, ok := msg.(*acl.ACLInterfaceListDetails)
-		if !ok || len(d.Acls) == 0 {
-			return
+	err := link.Each(ctx, c, &acl.ACLInterfaceListDump{SwIfIndex: interface_types.InterfaceIndex(none)}, func(d *acl.ACLInterfaceListDetails) {
+		if inputs := min(int(d.NInput), len(d.Acls)); len(d.Acls) > 0 {
+			all[uint32(d.SwIfIndex)] = Lists{Input: d.Acls[:inputs:inputs], Output: d.Acls[inputs:]}
 		}
-		inputs := min(int(d.NInput), len(d.Acls))
-		all[uint32(d.SwIfIndex)] = Lists{Input: d.Acls[:inputs:inputs], Output: d.Acls[inputs:]}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read ACLs of interfaces: %w", err)
@@ -73,8 +69,8 @@ func readLists(ctx context.Context, c link.Caller) (map[uint32]Lists, error) {
 // packets enter, and "leave at ..." where they leave; "" = there are none.
 func Others(ctx context.Context, c link.Caller) (enter, leave string, err error) {
 	tags, names := map[uint32]string{}, map[uint32]string{}
-	err = c.Dump(ctx, &acl.ACLDump{ACLIndex: none}, func(msg api.Message) {
-		if d, ok := msg.(*acl.ACLDetails); ok && !Ours(d.Tag) {
+	err = link.Each(ctx, c, &acl.ACLDump{ACLIndex: none}, func(d *acl.ACLDetails) {
+		if !Ours(d.Tag) {
 			tags[d.ACLIndex] = cmp.Or(d.Tag, fmt.Sprint("list ", d.ACLIndex))
 		}
 	})
@@ -82,10 +78,8 @@ func Others(ctx context.Context, c link.Caller) (enter, leave string, err error)
 		return "", "", nil // without the plugin there are none
 	}
 	lists, failed := readLists(ctx, c)
-	err = cmp.Or(err, failed, c.Dump(ctx, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(none)}, func(msg api.Message) {
-		if d, ok := msg.(*interfaces.SwInterfaceDetails); ok {
-			names[uint32(d.SwIfIndex)] = d.InterfaceName
-		}
+	err = cmp.Or(err, failed, link.Each(ctx, c, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(none)}, func(d *interfaces.SwInterfaceDetails) {
+		names[uint32(d.SwIfIndex)] = d.InterfaceName
 	}))
 	if err != nil {
 		return "", "", fmt.Errorf("read access lists of others: %w", err)

@@ -2,7 +2,6 @@ package acl
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -24,7 +23,7 @@ const NoRow = "no row: not served"
 
 // unserved reports, once per frontend, that the current frontend is not served without its rules.
 func (p *planner) unserved(sources []string) {
-	if n := len(p.plan.Unserved); n > 0 && p.plan.Unserved[n-1].GetFrontend() == p.name {
+	if n := len(p.plan.Unserved); n > 0 && p.plan.Unserved[n-1].GetFrontend() == p.Frontend {
 		return
 	}
 	const most = 8 // every frontend of the service says it
@@ -33,7 +32,7 @@ func (p *planner) unserved(sources []string) {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	p.plan.Unserved = append(p.plan.Unserved, &messages.Approximation{
-		Service: p.plan.Service, Frontend: p.name, Wanted: "only clients from " + text, Rendered: NoRow, Why: whyUnserved,
+		Service: p.Service, Frontend: p.Frontend, Wanted: "only clients from " + text, Rendered: NoRow, Why: whyUnserved,
 	})
 }
 
@@ -44,37 +43,17 @@ func (p *planner) reportClass(r Rule) {
 	if r.Class == Any {
 		return
 	}
-	p.plan.Approximations = append(p.plan.Approximations, &messages.Approximation{
-		Service: p.plan.Service, Frontend: p.name, Wanted: "from " + r.Class.String() + ": drop, by the address of the client",
-		Rendered: "drop what enters from " + map[Class]string{Remote: "outside this node", Local: "this node"}[r.Class] + ", whatever its address",
-		Why:      whyClass,
-	})
+	p.Approximate("from "+r.Class.String()+": drop, by the address of the client",
+		"drop what enters from "+map[Class]string{Remote: "outside this node", Local: "this node"}[r.Class]+", whatever its address", whyClass)
 }
 
 // reportFragments reports, once per frontend, that fragmented datagrams to other ports of the
 // address are dropped as well.
 func (p *planner) reportFragments(r Rule) {
-	if !udp(r) || p.told == p.name {
+	if r.Proto != rule.UDP || p.told == p.Frontend {
 		return
 	}
-	p.told = p.name
-	p.plan.Approximations = append(p.plan.Approximations, &messages.Approximation{
-		Service: p.plan.Service, Frontend: p.name, Wanted: "datagrams to port " + strconv.Itoa(int(r.Port)) + " dropped",
-		Rendered: "also those to other UDP ports of " + r.VIP.String() + " that come in fragments, from the same clients", Why: whyFragments,
-	})
-}
-
-// unrendered reports that the current frontend, or a part of it, has no rule.
-func (p *planner) unrendered(f *messages.Frontend, field, message string) {
-	p.plan.Unrendered = append(p.plan.Unrendered, &messages.ObjectError{
-		Source: Renderer, Kind: "Service", Object: p.plan.Service, Field: "ports[" + f.GetPortName() + "]." + field, Message: message,
-	})
-}
-
-// frontendText returns "ip:port/PROTO", IPv6 in brackets; an invalid address is returned as it is.
-func frontendText(f *messages.Frontend) string {
-	if addr, err := netip.ParseAddr(f.GetAddress()); err == nil {
-		return rule.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(f.GetProtocol())}.String()
-	}
-	return f.GetAddress() + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + strconv.Itoa(int(f.GetProtocol()))
+	p.told = p.Frontend
+	p.Approximate("datagrams to port "+strconv.Itoa(int(r.Port))+" dropped",
+		"also those to other UDP ports of "+r.VIP.String()+" that come in fragments, from the same clients", whyFragments)
 }

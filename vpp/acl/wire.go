@@ -9,6 +9,8 @@ import (
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
+
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
 // maxPort is the end of a range of all ports.
@@ -48,7 +50,7 @@ func wireRules(tag string, rules []Rule) []acl_types.ACLRule {
 func permits() []acl_types.ACLRule {
 	all := make([]acl_types.ACLRule, 2)
 	for i, addr := range [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
-		everything := wirePrefix(allAddresses(addr))
+		everything := forwarding.Prefix(allAddresses(addr))
 		all[i] = acl_types.ACLRule{
 			IsPermit: acl_types.ACL_ACTION_API_PERMIT, SrcPrefix: everything, DstPrefix: everything,
 			SrcportOrIcmptypeLast: maxPort, DstportOrIcmpcodeLast: maxPort,
@@ -60,40 +62,18 @@ func permits() []acl_types.ACLRule {
 // wireRule translates a rule.
 func wireRule(r Rule) acl_types.ACLRule {
 	return acl_types.ACLRule{
-		IsPermit: acl_types.ACL_ACTION_API_DENY, SrcPrefix: wirePrefix(r.From), DstPrefix: wirePrefix(netip.PrefixFrom(r.VIP, r.VIP.BitLen())),
+		IsPermit: acl_types.ACL_ACTION_API_DENY, SrcPrefix: forwarding.Prefix(r.From), DstPrefix: forwarding.Prefix(netip.PrefixFrom(r.VIP, r.VIP.BitLen())),
 		Proto: ip_types.IPProto(r.Proto), SrcportOrIcmptypeLast: maxPort, DstportOrIcmpcodeFirst: r.Port, DstportOrIcmpcodeLast: r.Port,
 	}
 }
 
 // ruleOf is the reverse of wireRule; false for a rule that it never writes.
 func ruleOf(class Class, w acl_types.ACLRule) (Rule, bool) {
-	from, ok := prefixOf(w.SrcPrefix)
-	vip, ok2 := prefixOf(w.DstPrefix)
-	if !ok || !ok2 {
-		return Rule{}, false
+	r := Rule{
+		Class: class, VIP: forwarding.FromPrefix(w.DstPrefix).Addr(), Port: w.DstportOrIcmpcodeFirst, Proto: uint8(w.Proto),
+		From: forwarding.FromPrefix(w.SrcPrefix),
 	}
-	r := Rule{Class: class, VIP: vip.Addr(), Port: w.DstportOrIcmpcodeFirst, Proto: uint8(w.Proto), From: from}
 	return r, r.valid() && wireRule(r) == w
-}
-
-func wirePrefix(p netip.Prefix) ip_types.Prefix {
-	prefix := ip_types.Prefix{Len: uint8(p.Bits())}
-	if p.Addr().Is4() {
-		prefix.Address = ip_types.Address{Af: ip_types.ADDRESS_IP4, Un: ip_types.AddressUnionIP4(p.Addr().As4())}
-	} else {
-		prefix.Address = ip_types.Address{Af: ip_types.ADDRESS_IP6, Un: ip_types.AddressUnionIP6(p.Addr().As16())}
-	}
-	return prefix
-}
-
-// prefixOf is the reverse of wirePrefix.
-func prefixOf(w ip_types.Prefix) (netip.Prefix, bool) {
-	addr := netip.AddrFrom4(w.Address.Un.GetIP4())
-	if w.Address.Af == ip_types.ADDRESS_IP6 {
-		addr = netip.AddrFrom16(w.Address.Un.GetIP6())
-	}
-	p := netip.PrefixFrom(addr, int(w.Len))
-	return p, p.IsValid()
 }
 
 // aclOf translates one of our ACLs as VPP holds it. Content that this package never writes under

@@ -204,16 +204,9 @@ func start(ctx context.Context, vpp link.Caller, o Options) (added []string, err
 
 // command runs a command of the debug CLI that only reads or traces.
 func command(ctx context.Context, vpp link.Caller, text string) (string, error) {
-	answers, err := vpp.Do(ctx, []api.Message{&vlib.CliInband{Cmd: text}})
+	output, err := link.Command(ctx, vpp, text)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", text, err)
 	}
-	if answers[0].Err != nil {
-		return "", fmt.Errorf("%s: %w", text, answers[0].Err)
-	}
-	reply, ok := answers[0].Reply.(*vlib.CliInbandReply)
-	if !ok {
-		return "", fmt.Errorf("%s: VPP answered with %T", text, answers[0].Reply)
-	}
-	return reply.Reply, nil
+	return output, nil
 }

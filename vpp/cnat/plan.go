@@ -80,7 +80,9 @@ type planner struct {
 
 // forward plans the row of a rule that forwards.
 func (p *planner) forward(key rule.Key, f *messages.Frontend) {
-	if p.ranged(key, f) {
+	everything, _ := key.Addr.Prefix(0)
+	if len(f.GetAllowSources()) > 0 && len(acl.Complement(everything, rule.Networks(f.GetAllowSources()))) > 0 {
+		// the source ranges leave out a client
 		p.Unrender(f, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.Frontend, whyRanges))
 		return
 	}
@@ -120,12 +122,6 @@ func (p *planner) allocated(addr netip.Addr) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.cfg.Services, func(network netip.Prefix) bool { return network.Contains(addr) })
-}
-
-// ranged reports whether a frontend has source ranges that leave out a client.
-func (p *planner) ranged(key rule.Key, f *messages.Frontend) bool {
-	everything, _ := key.Addr.Prefix(0)
-	return len(f.GetAllowSources()) > 0 && len(acl.Complement(everything, rule.Networks(f.GetAllowSources()))) > 0
 }
 
 // candidate is a usable backend of a rule.

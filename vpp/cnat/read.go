@@ -1,7 +1,6 @@
 package cnat
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
 	interfaces "go.fd.io/govpp/binapi/interface"
-	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/vpp/features"
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
@@ -24,13 +22,11 @@ import (
 // are separate: a change that another client of VPP makes between them may be seen in part.
 func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addresses []netip.Addr) (*State, error) {
 	s := NewState()
-	add := func(msg api.Message) {
-		if d, ok := msg.(*cnat.CnatTranslationDetails); ok {
-			h := readRow(&d.Translation)
-			s.Rows[h.Key] = h
-		}
+	add := func(d *cnat.CnatTranslationDetails) {
+		h := readRow(&d.Translation)
+		s.Rows[h.Key] = h
 	}
-	if err := c.Dump(ctx, &cnat.CnatTranslationDump{}, add); err != nil {
+	if err := link.Each(ctx, c, &cnat.CnatTranslationDump{}, add); err != nil {
 		return nil, fmt.Errorf("read translations of CNAT: %w", err)
 	}
 	if err := s.readSNAT(ctx, c); err != nil {
@@ -60,22 +56,19 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addres
 
 // readSNAT reads the addresses of source NAT. A VPP that has the dump has the CNAT of 26.06.
 func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
-	err := c.Dump(ctx, &features.CnatSnatAddressesDump{}, func(msg api.Message) {
-		if d, ok := msg.(*features.CnatSnatAddressesDetails); ok && d.FwdTableID4 == 0 && d.FwdTableID6 == 0 {
+	err := link.Each(ctx, c, &features.CnatSnatAddressesDump{}, func(d *features.CnatSnatAddressesDetails) {
+		if d.FwdTableID4 == 0 && d.FwdTableID6 == 0 {
 			s.SNAT = SNAT{netip.AddrFrom4(d.SnatIP4), netip.AddrFrom16(d.SnatIP6)}
 		}
 	})
 	if s.Newer = err == nil; !errors.Is(err, link.ErrUnsupported) {
 		return err
 	}
-	answers, err := c.Do(ctx, []api.Message{&cnat.CnatGetSnatAddresses{}})
-	if err != nil || answers[0].Err != nil {
-		return cmp.Or(err, answers[0].Err)
+	reply, err := link.Ask[*cnat.CnatGetSnatAddressesReply](ctx, c, &cnat.CnatGetSnatAddresses{})
+	if err != nil {
+		return err
 	}
-	if reply, ok := answers[0].Reply.(*cnat.CnatGetSnatAddressesReply); ok {
-		s.SNAT = SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}
-	}
-	if s.SNAT == NoSNAT() {
+	if s.SNAT = (SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}); s.SNAT == NoSNAT() {
 		return nil
 	}
 	own := []netip.Prefix{netip.PrefixFrom(s.SNAT[0], 32), netip.PrefixFrom(s.SNAT[1], 128)}
@@ -90,25 +83,18 @@ func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
 // policy are in use. VPP 26.06 answers with an error while it has no address, and then it has
 // neither.
 func (s *State) readExcluded(ctx context.Context, c link.Caller) error {
-	answers, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: "show cnat snat-policy"}})
-	if err != nil {
+	text, err := link.Command(ctx, c, "show cnat snat-policy")
+	if _, answered := link.Retval(err); !answered {
 		return err
 	}
-	if _, answered := link.Retval(answers[0].Err); answers[0].Err != nil && !answered {
-		return answers[0].Err
-	}
-	if reply, ok := answers[0].Reply.(*vlib.CliInbandReply); ok {
-		s.Excluded, s.Tables = excludedIn(reply.Reply), tablesIn(reply.Reply)
-	}
+	s.Excluded, s.Tables = excludedIn(text), tablesIn(text)
 	return nil
 }
 
 // Interfaces returns the indexes of all interfaces of VPP.
 func Interfaces(ctx context.Context, c link.Caller) (indexes []uint32, err error) {
-	err = c.Dump(ctx, &interfaces.SwInterfaceDump{SwIfIndex: noInterface}, func(msg api.Message) {
-		if d, ok := msg.(*interfaces.SwInterfaceDetails); ok {
-			indexes = append(indexes, uint32(d.SwIfIndex))
-		}
+	err = link.Each(ctx, c, &interfaces.SwInterfaceDump{SwIfIndex: noInterface}, func(d *interfaces.SwInterfaceDetails) {
+		indexes = append(indexes, uint32(d.SwIfIndex))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read interfaces: %w", err)

@@ -213,8 +213,5 @@ func comparePrefixes(a, b netip.Prefix) int {
 		}
 		return 1
 	}
-	if c := a.Addr().Compare(b.Addr()); c != 0 {
-		return c
-	}
-	return a.Bits() - b.Bits()
+	return a.Compare(b)
 }

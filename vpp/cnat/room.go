@@ -24,16 +24,9 @@ func makeRoom(ctx context.Context, c link.Caller, ops []Op, missing map[uint32][
 	if err != nil || len(tables) == 0 {
 		return err
 	}
-	answers, err := c.Do(ctx, []api.Message{&interfaces.CreateLoopback{}})
-	if err == nil {
-		err = answers[0].Err
-	}
+	reply, err := link.Ask[*interfaces.CreateLoopbackReply](ctx, c, &interfaces.CreateLoopback{})
 	if err != nil {
 		return fmt.Errorf("create the interface that makes room for tables: %w", err)
-	}
-	reply, ok := answers[0].Reply.(*interfaces.CreateLoopbackReply)
-	if !ok {
-		return fmt.Errorf("create the interface that makes room for tables: the answer is %T", answers[0].Reply)
 	}
 	i := reply.SwIfIndex
 	msgs := []api.Message{&features.FeatureCnatEnableDisable{SwIfIndex: uint32(i), EnableDisable: true}}
@@ -42,7 +35,7 @@ func makeRoom(ctx context.Context, c link.Caller, ops []Op, missing map[uint32][
 		msgs = append(msgs, &t)
 	}
 	msgs = append(msgs, &features.FeatureCnatEnableDisable{SwIfIndex: uint32(i)}, &interfaces.DeleteLoopback{SwIfIndex: i})
-	answers, err = c.Do(ctx, msgs)
+	answers, err := c.Do(ctx, msgs)
 	for _, a := range answers {
 		err = errors.Join(err, a.Err)
 	}

@@ -2,7 +2,6 @@ package cnat
 
 import (
 	"cmp"
-	"net"
 	"net/netip"
 	"strings"
 
@@ -160,17 +159,13 @@ func rowMessage(r *Row, newer bool) *cnat.CnatTranslationUpdate {
 
 // wireEndpoint translates an address and a port.
 func wireEndpoint(at netip.AddrPort) cnat.CnatEndpoint {
-	addr := ip_types.NewAddress(net.IP(at.Addr().AsSlice()))
+	addr := forwarding.Address(at.Addr())
 	return cnat.CnatEndpoint{Addr: addr, SwIfIndex: noInterface, IfAf: addr.Af, Port: at.Port()}
 }
 
 // readEndpoint is the reverse of wireEndpoint; false = it is an interface.
 func readEndpoint(e *cnat.CnatEndpoint) (netip.AddrPort, bool) {
-	addr, ok := netip.AddrFromSlice(e.Addr.ToIP())
-	if e.Addr.Af == ip_types.ADDRESS_IP4 {
-		addr = addr.Unmap()
-	}
-	return netip.AddrPortFrom(addr, e.Port), ok && e.SwIfIndex == noInterface
+	return netip.AddrPortFrom(forwarding.FromAddress(e.Addr), e.Port), e.SwIfIndex == noInterface
 }
 
 // VPP stores neither the owner of a translation nor what maglev hashes, but it stores the flags of

@@ -140,11 +140,6 @@ func (v *rig) settleACLs(t testing.TB, want *acl.Want) []string {
 }
 
 var aclCases = []contractCase{
-	{"acl/version", func(t *testing.T, v *rig) {
-		if got := ask[*wire.ACLPluginGetVersionReply](t, v, &wire.ACLPluginGetVersion{}); got.Major != 1 || got.Minor != 4 {
-			t.Errorf("version %d.%d", got.Major, got.Minor)
-		}
-	}},
 	{"acl/add, replace and delete", func(t *testing.T, v *rig) {
 		first := newACL(t, v, "first", denial(t, "10.0.0.0/8", "0.0.0.0/0"), denial(t, "fd00::/8", "::/0"))
 		second := newACL(t, v, strings.Repeat("x", 63))

@@ -1,11 +1,9 @@
 package contract
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
-	"go.fd.io/govpp/binapi/af_packet"
 	"go.fd.io/govpp/binapi/ethernet_types"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -13,10 +11,8 @@ import (
 	"go.fd.io/govpp/binapi/ip_neighbor"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/memclnt"
-	"go.fd.io/govpp/binapi/tapv2"
 	"go.fd.io/govpp/binapi/vpe"
 
-	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
@@ -77,13 +73,6 @@ var interfaceCases = []contractCase{
 		if found[a].Flags != 0 || found[b].Flags != admin|link {
 			t.Errorf("flags %s and %s", found[a].Flags, found[b].Flags)
 		}
-	}},
-	{"interface/tag", func(t *testing.T, v *rig) {
-		index := loopback(t, v)
-		v.expect(t, ok, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: index, Tag: "default/web-1"})
-		check(t, "tag", "default/web-1", all(t, v)[index].Tag)
-		v.expect(t, ok, &interfaces.SwInterfaceTagAddDel{SwIfIndex: index})
-		check(t, "tag", "", all(t, v)[index].Tag)
 	}},
 	{"interface/no such", func(t *testing.T, v *rig) {
 		v.expect(t, noInterface, up(99))
@@ -147,17 +136,6 @@ var interfaceCases = []contractCase{
 			if raw.Event(t, event); event.SwIfIndex == index && event.Deleted {
 				break
 			}
-		}
-	}},
-	{"interface/none of a kind", func(t *testing.T, v *rig) {
-		n := len(dump[*af_packet.AfPacketDetails](t, v, &af_packet.AfPacketDump{}))
-		if v.version(t).tapInVPP {
-			n += len(dump[*tapv2.SwInterfaceTapV2Details](t, v, &tapv2.SwInterfaceTapV2Dump{SwIfIndex: none}))
-		} else if err := v.link.Dump(t.Context(), &tapv2.SwInterfaceTapV2Dump{}, nil); !errors.Is(err, link.ErrUnsupported) {
-			t.Errorf("tap: %v", err)
-		}
-		if n != 0 {
-			t.Errorf("%d details", n)
 		}
 	}},
 	{"interface/version", func(t *testing.T, v *rig) {

@@ -22,7 +22,7 @@ type contractCase struct {
 }
 
 // cases is the whole table; every file of cases contributes a part.
-var cases = [][]contractCase{pluginCases, rowCases, localCases, staticCases, addressCases, roleCases, guardCases, resyncCases, releaseCases, interfaceCases, routeCases, routeSourceCases, refusedCases, discoverCases, sessionCases, housekeepingCases, sweepCases, heldCases, leaveCases, shareCases, drainCases, aclCases, externalCases, snatCases, clashCases, protocolCases, cnatCases, cnatPackets, cnatRealIPs, cnatTargets, fragmentCases, memoryCases, tableCases, cnatOwners}
+var cases = [][]contractCase{pluginCases, rowCases, localCases, staticCases, addressCases, roleCases, guardCases, resyncCases, releaseCases, interfaceCases, routeCases, routeSourceCases, refusedCases, discoverCases, sessionCases, housekeepingCases, sweepCases, heldCases, leaveCases, shareCases, drainCases, aclCases, externalCases, snatCases, clashCases, protocolCases, cnatCases, cnatPackets, cnatRealIPs, cnatTargets, fragmentCases, memoryCases, tableCases, cnatOwners, vrrpCases}
 
 // runSuite runs every case on a VPP of its own.
 func runSuite(t *testing.T, start func(testing.TB) Target) {

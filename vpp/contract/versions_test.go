@@ -18,9 +18,6 @@ import (
 type version struct {
 	// name begins the text of show_version.
 	name string
-	// tapInVPP: interfaces of the kind tap are a part of VPP itself, not of a plugin, which the
-	// tests do not load.
-	tapInVPP bool
 	// gaugeOfLimit: the statistics have the limit of NAT sessions as a gauge, which GoVPP's
 	// client does not know.
 	gaugeOfLimit bool
@@ -82,8 +79,8 @@ var cnat2606 = cnatVersion{
 
 // versions is every version on which the suite has been run.
 var versions = []version{
-	{name: "24.06", tapInVPP: true, cnat: cnat2510},
-	{name: "25.10", tapInVPP: true, featureIsEnabled: true, cnat: cnat2510},
+	{name: "24.06", cnat: cnat2510},
+	{name: "25.10", featureIsEnabled: true, cnat: cnat2510},
 	{name: "26.06", gaugeOfLimit: true, featureIsEnabled: true, cnat: cnat2606},
 }
 

@@ -27,6 +27,7 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/vlib"
 	"go.fd.io/govpp/binapi/vpe"
+	"go.fd.io/govpp/binapi/vrrp"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -194,6 +195,9 @@ var features = []entry{
 	}},
 	{name: "rejects", renderer: rendererRoutes, without: "addresses without endpoints are not rejected", requests: []api.Message{
 		&fib.FibSourceAdd{}, &fib.FibSourceDump{}, &ip.IPRouteAddDelV2{}, &ip.IPRouteV2Dump{}, &ip.IPRouteLookupV2{},
+	}},
+	{name: "addresses that answer", renderer: "addresses", optional: true, without: "VPP answers no ARP and ND for load-balancer addresses", requests: []api.Message{
+		&vrrp.VrrpVrAddDel{}, &vrrp.VrrpVrStartStop{}, &vrrp.VrrpVrDump{}, &vrrp.WantVrrpVrEvents{},
 	}},
 	{name: "IPv6 services", renderer: rendererCNAT, without: "services of CNAT are not served", requests: []api.Message{
 		&cnat.CnatTranslationUpdate{}, &cnat.CnatTranslationDel{}, &cnat.CnatTranslationDump{},

@@ -25,11 +25,7 @@ import (
 // reports: link.ErrUnsupported where this VPP does not have the message.
 func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
 	var all []fib.FibSource
-	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
-		if d, ok := msg.(*fib.FibSourceDetails); ok {
-			all = append(all, d.Src)
-		}
-	})
+	err := link.Each(ctx, c, &fib.FibSourceDump{}, func(d *fib.FibSourceDetails) { all = append(all, d.Src) })
 	if err != nil {
 		return nil, fmt.Errorf("read FIB sources: %w", err)
 	}
@@ -98,25 +94,30 @@ func lookUp(ctx context.Context, c link.Caller, table uint32, prefixes []netip.P
 	return winners, nil
 }
 
+// FromAddress translates an address of VPP's messages.
+func FromAddress(a ip_types.Address) netip.Addr {
+	if a.Af == ip_types.ADDRESS_IP6 {
+		return netip.AddrFrom16(a.Un.GetIP6())
+	}
+	return netip.AddrFrom4(a.Un.GetIP4())
+}
+
+// Address translates an address into the form of VPP's messages.
+func Address(a netip.Addr) ip_types.Address {
+	if a.Is4() {
+		return ip_types.Address{Un: ip_types.AddressUnionIP4(a.As4())}
+	}
+	return ip_types.Address{Af: ip_types.ADDRESS_IP6, Un: ip_types.AddressUnionIP6(a.As16())}
+}
+
 // FromPrefix translates a prefix of VPP's messages and masks it.
 func FromPrefix(p ip_types.Prefix) netip.Prefix {
-	addr := netip.AddrFrom4(p.Address.Un.GetIP4())
-	if p.Address.Af == ip_types.ADDRESS_IP6 {
-		addr = netip.AddrFrom16(p.Address.Un.GetIP6())
-	}
-	return netip.PrefixFrom(addr, int(p.Len)).Masked()
+	return netip.PrefixFrom(FromAddress(p.Address), int(p.Len)).Masked()
 }
 
 // Prefix translates a prefix into the form of VPP's messages.
 func Prefix(p netip.Prefix) ip_types.Prefix {
-	out := ip_types.Prefix{Address: ip_types.Address{Af: ip_types.ADDRESS_IP4}, Len: uint8(p.Bits())}
-	if p.Addr().Is4() {
-		out.Address.Un.SetIP4(p.Addr().As4())
-	} else {
-		out.Address.Af = ip_types.ADDRESS_IP6
-		out.Address.Un.SetIP6(p.Addr().As16())
-	}
-	return out
+	return ip_types.Prefix{Address: Address(p.Addr()), Len: uint8(p.Bits())}
 }
 
 // Network is a prefix and the table (VRF) of the interface to which the routes of its addresses

@@ -8,8 +8,6 @@ import (
 	"strconv"
 
 	"go.fd.io/govpp/adapter"
-	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/stats"
@@ -73,18 +71,11 @@ func stateOf(found []adapter.StatEntry) (s State, err error) {
 // Read asks VPP for the state of its main heap. An error wraps what the link reports, or
 // ErrNotUnderstood.
 func Read(ctx context.Context, c link.Caller) (State, error) {
-	results, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: Command}})
-	if err == nil {
-		err = results[0].Err
-	}
+	text, err := link.Command(ctx, c, Command)
 	if err != nil {
 		return State{}, fmt.Errorf("read the main heap: %w", err)
 	}
-	reply, _ := results[0].Reply.(*vlib.CliInbandReply)
-	if reply == nil {
-		return State{}, fmt.Errorf("read the main heap: %w", ErrNotUnderstood)
-	}
-	return parse(reply.Reply)
+	return parse(text)
 }
 
 // parse reads the output of Command.

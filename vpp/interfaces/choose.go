@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"go.fd.io/govpp/adapter"
-	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/ip"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -54,9 +53,9 @@ func Choose(ctx context.Context, c link.Caller) (Choice, error) {
 		}
 	}
 	choice := Choice{Why: "VPP itself has the address of no pod"}
-	err = optional(c.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
-		name := strings.TrimRight(msg.(*ip.IPTableDetails).Table.Name, "\x00")
-		if m := msg.(*ip.IPTableDetails).Table; !m.IsIP6 && strings.HasPrefix(name, perPod) {
+	err = optional(link.Each(ctx, c, &ip.IPTableDump{}, func(d *ip.IPTableDetails) {
+		name := strings.TrimRight(d.Table.Name, "\x00")
+		if m := d.Table; !m.IsIP6 && strings.HasPrefix(name, perPod) {
 			choice = Choice{true, fmt.Sprintf("table %d is %s: Calico-VPP gives each pod a table", m.TableID, name)}
 		}
 	}))

@@ -17,6 +17,7 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 	"go.uber.org/goleak"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -97,7 +98,7 @@ func (v *fakeVPP) lookup(m *ip.IPRouteLookup) link.Result {
 	if err := v.fault(m.GetMessageName()); err != nil {
 		return link.Result{Err: err}
 	}
-	asked := netip.PrefixFrom(fromAddress(m.Prefix.Address), int(m.Prefix.Len))
+	asked := netip.PrefixFrom(forwarding.FromAddress(m.Prefix.Address), int(m.Prefix.Len))
 	found := -1
 	for k, r := range v.routes {
 		covers := r.prefix.Contains(asked.Addr()) && r.prefix.Bits() <= asked.Bits()
@@ -146,7 +147,7 @@ func (v *fakeVPP) Dump(ctx context.Context, req api.Message, each func(api.Messa
 		case *ip.IPAddressDump:
 			for _, p := range i.Addresses {
 				if uint32(m.SwIfIndex) == i.Index && m.IsIPv6 == p.Addr().Is6() {
-					each(&ip.IPAddressDetails{SwIfIndex: m.SwIfIndex, Prefix: ip_types.AddressWithPrefix(toPrefix(p))})
+					each(&ip.IPAddressDetails{SwIfIndex: m.SwIfIndex, Prefix: ip_types.AddressWithPrefix(forwarding.Prefix(p))})
 				}
 			}
 		}

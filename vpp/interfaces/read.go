@@ -16,6 +16,7 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/l2"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -54,8 +55,7 @@ func addressable(interfaces []RawInterface) []*RawInterface {
 
 // readInterfaces lists the interfaces.
 func readInterfaces(ctx context.Context, c link.Caller, raw *Raw) error {
-	return c.Dump(ctx, &interfaceapi.SwInterfaceDump{SwIfIndex: anyIndex}, func(msg api.Message) {
-		m := msg.(*interfaceapi.SwInterfaceDetails)
+	return link.Each(ctx, c, &interfaceapi.SwInterfaceDump{SwIfIndex: anyIndex}, func(m *interfaceapi.SwInterfaceDetails) {
 		raw.Interfaces = append(raw.Interfaces, RawInterface{
 			Index:   uint32(m.SwIfIndex),
 			Name:    m.InterfaceName,
@@ -70,8 +70,7 @@ func readInterfaces(ctx context.Context, c link.Caller, raw *Raw) error {
 // readLenders reads which interfaces use the addresses of another one (unnumbered).
 func readLenders(ctx context.Context, c link.Caller, raw *Raw) error {
 	lenders := map[uint32]uint32{}
-	err := optional(c.Dump(ctx, &ip.IPUnnumberedDump{SwIfIndex: anyIndex}, func(msg api.Message) {
-		m := msg.(*ip.IPUnnumberedDetails)
+	err := optional(link.Each(ctx, c, &ip.IPUnnumberedDump{SwIfIndex: anyIndex}, func(m *ip.IPUnnumberedDetails) {
 		lenders[uint32(m.SwIfIndex)] = uint32(m.IPSwIfIndex)
 	}))
 	for k := range raw.Interfaces {
@@ -86,8 +85,7 @@ func readLenders(ctx context.Context, c link.Caller, raw *Raw) error {
 func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	virtual := map[uint32]bool{}
 	shared := false
-	err := optional(c.Dump(ctx, &l2.BridgeDomainDump{BdID: ^uint32(0), SwIfIndex: anyIndex}, func(msg api.Message) {
-		m := msg.(*l2.BridgeDomainDetails)
+	err := optional(link.Each(ctx, c, &l2.BridgeDomainDump{BdID: ^uint32(0), SwIfIndex: anyIndex}, func(m *l2.BridgeDomainDetails) {
 		if m.BviSwIfIndex == anyIndex {
 			return
 		}
@@ -113,15 +111,12 @@ func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 
 // readProxyARP reads for which addresses VPP answers ARP in the place of hosts.
 func readProxyARP(ctx context.Context, c link.Caller, raw *Raw) error {
-	err := optional(c.Dump(ctx, &arp.ProxyArpDump{}, func(msg api.Message) {
-		m := msg.(*arp.ProxyArpDetails)
+	err := optional(link.Each(ctx, c, &arp.ProxyArpDump{}, func(m *arp.ProxyArpDetails) {
 		raw.ProxyARP = append(raw.ProxyARP, Range{netip.AddrFrom4(m.Proxy.Low), netip.AddrFrom4(m.Proxy.Hi)})
 	}))
 	slices.SortFunc(raw.ProxyARP, func(a, b Range) int { return cmp.Or(a.Low.Compare(b.Low), a.High.Compare(b.High)) })
 	answers := map[uint32]bool{}
-	err = errors.Join(err, optional(c.Dump(ctx, &arp.ProxyArpIntfcDump{}, func(msg api.Message) {
-		answers[msg.(*arp.ProxyArpIntfcDetails).SwIfIndex] = true
-	})))
+	err = errors.Join(err, optional(link.Each(ctx, c, &arp.ProxyArpIntfcDump{}, func(m *arp.ProxyArpIntfcDetails) { answers[m.SwIfIndex] = true })))
 	for k := range raw.Interfaces {
 		raw.Interfaces[k].ProxyARP = answers[raw.Interfaces[k].Index]
 	}
@@ -130,8 +125,8 @@ func readProxyARP(ctx context.Context, c link.Caller, raw *Raw) error {
 
 // readTables lists the tables.
 func readTables(ctx context.Context, c link.Caller, raw *Raw) error {
-	err := optional(c.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
-		switch m := msg.(*ip.IPTableDetails).Table; {
+	err := optional(link.Each(ctx, c, &ip.IPTableDump{}, func(d *ip.IPTableDetails) {
+		switch m := d.Table; {
 		case m.TableID == 0:
 		case m.IsIP6:
 			raw.tables6 = append(raw.tables6, m.TableID)
@@ -220,9 +215,8 @@ func readAddressesInTurn(ctx context.Context, c link.Caller, interfaces []*RawIn
 func addressesOf(ctx context.Context, c link.Caller, i *RawInterface) error {
 	for _, v6 := range []bool{false, true} {
 		req := &ip.IPAddressDump{SwIfIndex: interface_types.InterfaceIndex(i.Index), IsIPv6: v6}
-		err := c.Dump(ctx, req, func(msg api.Message) {
-			m := msg.(*ip.IPAddressDetails)
-			i.Addresses = append(i.Addresses, netip.PrefixFrom(fromAddress(m.Prefix.Address), int(m.Prefix.Len)))
+		err := link.Each(ctx, c, req, func(m *ip.IPAddressDetails) {
+			i.Addresses = append(i.Addresses, netip.PrefixFrom(forwarding.FromAddress(m.Prefix.Address), int(m.Prefix.Len)))
 		})
 		if err != nil {
 			return fmt.Errorf("addresses of interface %s: %w", i.Name, err)

@@ -10,6 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -157,7 +158,7 @@ func (b *lookups) unanswered(questions []question) []question {
 func (b *lookups) round(ctx context.Context, questions []question) error {
 	reqs := make([]api.Message, len(questions))
 	for i, q := range questions {
-		req := &ip.IPRouteLookup{TableID: q.table, Prefix: toPrefix(q.prefix)}
+		req := &ip.IPRouteLookup{TableID: q.table, Prefix: forwarding.Prefix(q.prefix)}
 		if q.exact {
 			req.Exact = 1
 		}
@@ -183,7 +184,7 @@ func newAnswer(r link.Result) answer {
 		return answer{}
 	}
 	return answer{
-		prefix: netip.PrefixFrom(fromAddress(m.Route.Prefix.Address), int(m.Route.Prefix.Len)).Masked(),
+		prefix: forwarding.FromPrefix(m.Route.Prefix),
 		paths:  m.Route.Paths,
 	}
 }

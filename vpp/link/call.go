@@ -2,8 +2,10 @@ package link
 
 import (
 	"context"
+	"fmt"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/vlib"
 )
 
 // call is the state of one Do, or of one page of a Dump, in the connection. connection.mu guards
@@ -107,4 +109,38 @@ type Result struct {
 	// it is a *RetvalError or wraps one of ErrUnknown, ErrNotSent, ErrRefused and
 	// ErrUnsupported.
 	Err error
+}
+
+// Ask sends one request and returns its reply.
+func Ask[R api.Message](ctx context.Context, c Caller, req api.Message) (reply R, err error) {
+	results, err := c.Do(ctx, []api.Message{req})
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return reply, err
+	}
+	reply, ok := results[0].Reply.(R)
+	if !ok {
+		return reply, fmt.Errorf("%w: %s: answered by %T", ErrProtocol, req.GetMessageName(), results[0].Reply)
+	}
+	return reply, nil
+}
+
+// Command returns the output of a command of VPP's command line.
+func Command(ctx context.Context, c Caller, text string) (string, error) {
+	reply, err := Ask[*vlib.CliInbandReply](ctx, c, &vlib.CliInband{Cmd: text})
+	if err != nil {
+		return "", err
+	}
+	return reply.Reply, nil
+}
+
+// Each is Caller.Dump for details of one type; others are ignored.
+func Each[D api.Message](ctx context.Context, c Caller, req api.Message, each func(D)) error {
+	return c.Dump(ctx, req, func(msg api.Message) {
+		if d, ok := msg.(D); ok {
+			each(d)
+		}
+	})
 }

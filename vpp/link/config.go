@@ -72,6 +72,8 @@ type Config struct {
 	// be merged into one call, and a new connection means one as well. It must not block.
 	// Default: no subscription.
 	OnEvent func()
+	// OnElection is the same for an event of VRRP: a virtual router has changed its state.
+	OnElection func()
 }
 
 // withDefaults returns the configuration with every zero field replaced.

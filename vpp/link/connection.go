@@ -26,9 +26,9 @@ type connection struct {
 	// Any goroutine may use the channels. jobs hands requests to the sender.
 	jobs chan job
 	// probe requests a control_ping from the sender, space signals it that requests were
-	// answered, event signals Run that VPP reported a change of an interface. All have room for
-	// one and are filled without blocking.
-	probe, space, event chan struct{}
+	// answered, event and election signal Run that VPP reported a change of an interface or of a
+	// virtual router. All have room for one and are filled without blocking.
+	probe, space, event, election chan struct{}
 	// dead is closed when the connection is over; cause says why.
 	dead chan struct{}
 	// senders ends with the sender goroutine.
@@ -55,7 +55,7 @@ func newConnection(cfg *Config, api transport, reg *registry, log *slog.Logger) 
 	conn := &connection{
 		cfg: cfg, log: log, api: api, registry: reg,
 		jobs:  make(chan job),
-		probe: make(chan struct{}, 1), space: make(chan struct{}, 1), event: make(chan struct{}, 1),
+		probe: make(chan struct{}, 1), space: make(chan struct{}, 1), event: make(chan struct{}, 1), election: make(chan struct{}, 1),
 		dead:   make(chan struct{}),
 		routes: map[reflect.Type]*route{}, incoming: map[uint16]*incoming{},
 		heard: now, moved: now, turned: now,

@@ -10,6 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/vlib"
+	"go.fd.io/govpp/binapi/vrrp"
 )
 
 // Limits of NAT44-ED in VPP 25.10.
@@ -56,6 +57,10 @@ func Check(msg api.Message) error {
 		why = checkBinding("sw_if_index", m.SwIfIndex)
 	case *cnat.CnatSessionPurge:
 		why = "it deletes all translations too"
+	case *vrrp.VrrpVrAddDel:
+		why = checkRouter(m)
+	case *vrrp.VrrpVrDel:
+		why = "it leaves the router in the list of its interface"
 	case *vlib.CliInband:
 		why = checkCommand(m.Cmd)
 	case *vlib.Cli:
@@ -148,6 +153,18 @@ func checkTranslation(t *cnat.CnatTranslation) string {
 		if p := &t.Paths[i]; p.DstEp.SwIfIndex == 0 || p.SrcEp.SwIfIndex == 0 {
 			return checkBinding(fmt.Sprintf("sw_if_index of paths[%d]", i), 0)
 		}
+	}
+	return ""
+}
+
+// maxRouterIPv6 is how many addresses of IPv6 fit into an advertisement: VPP builds it in a buffer
+// without a check.
+const maxRouterIPv6 = 90
+
+// checkRouter checks a virtual router.
+func checkRouter(m *vrrp.VrrpVrAddDel) string {
+	if n := len(m.Addrs); m.Flags&vrrp.VRRP_API_VR_IPV6 != 0 && n > maxRouterIPv6 {
+		return fmt.Sprintf("addrs: %d of IPv6, must be at most %d", n, maxRouterIPv6)
 	}
 	return ""
 }

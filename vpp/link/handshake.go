@@ -14,6 +14,7 @@ import (
 	"go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/vpe"
+	"go.fd.io/govpp/binapi/vrrp"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/features"
@@ -82,33 +83,36 @@ func (conn *connection) handshake(ctx context.Context) (identity, error) {
 	if version, ok := results[1].Reply.(*vpe.ShowVersionReply); ok {
 		id.version = version.Version
 	}
+	pid := uint32(os.Getpid()) //nolint:gosec // positive
 	if conn.cfg.OnEvent != nil {
-		conn.subscribe(ctx)
+		conn.subscribe(ctx, "interface events", &interfaces.SwInterfaceEvent{}, &interfaces.WantInterfaceEvents{EnableDisable: 1, PID: pid}, conn.event)
+	}
+	if conn.cfg.OnElection != nil {
+		conn.subscribe(ctx, "events of VRRP", &vrrp.VrrpVrEvent{}, &vrrp.WantVrrpVrEvents{EnableDisable: true, PID: pid}, conn.election)
 	}
 	return id, nil
 }
 
-// subscribe subscribes to interface events. They are only hints, so the connection works without
-// them if VPP refuses.
-func (conn *connection) subscribe(ctx context.Context) {
-	event := &interfaces.SwInterfaceEvent{}
+// subscribe subscribes to events, which signal to. They are only hints, so the connection works
+// without them if VPP refuses.
+func (conn *connection) subscribe(ctx context.Context, what string, event, request api.Message, to chan struct{}) {
 	id, err := conn.lookup(event)
 	if err != nil {
-		conn.log.Warn("cannot subscribe to interface events, polling only", "err", err)
+		conn.log.Warn("cannot subscribe to "+what+", polling only", "err", err)
 		return
 	}
 	in := newIncoming(event, id)
-	in.event = true
+	in.event = to
 	conn.mu.Lock()
 	conn.incoming[id] = in
 	conn.mu.Unlock()
-	results, err := conn.Do(ctx, []api.Message{&interfaces.WantInterfaceEvents{EnableDisable: 1, PID: uint32(os.Getpid())}})
+	results, err := conn.Do(ctx, []api.Message{request})
 	if err == nil {
 		err = results[0].Err
 	}
 	// VPP returns INVALID_REGISTRATION when this client has subscribed already.
 	if err != nil && !errors.Is(err, api.INVALID_REGISTRATION) {
-		conn.log.Warn("cannot subscribe to interface events, polling only", "err", err)
+		conn.log.Warn("cannot subscribe to "+what+", polling only", "err", err)
 	}
 }
 

@@ -133,12 +133,15 @@ func (r *runner) serve(ctx context.Context, conn *connection, id identity) {
 	l.current.Store(conn)
 	l.log.Info("connected to VPP", "boot", id.boot, "version", id.version, "session", r.connections)
 	r.tell(&messages.LinkState{Up: true, Boot: id.boot, Version: id.version, Session: r.connections, Features: id.features})
-	hint := func() {}
+	hint, election := func() {}, func() {}
 	if l.cfg.OnEvent != nil {
 		hint = l.cfg.OnEvent
 		hint()
 	}
-	conn.watch(ctx, hint)
+	if l.cfg.OnElection != nil {
+		election = l.cfg.OnElection
+	}
+	conn.watch(ctx, hint, election)
 	l.current.Store(nil)
 	cause := conn.reason()
 	level := slog.LevelWarn

@@ -60,8 +60,8 @@ func (conn *connection) match(id uint16, data []byte) match {
 	if in == nil {
 		return conn.stray("message that was never asked for")
 	}
-	if in.event {
-		poke(conn.event)
+	if in.event != nil {
+		poke(in.event)
 		return match{}
 	}
 	context, ok := in.context(data)

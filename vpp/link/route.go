@@ -20,7 +20,7 @@ type incoming struct {
 	class api.MessageType
 	// retval leads to the return value among the fields; nil = there is none.
 	retval []int
-	event  bool
+	event  chan struct{} // that the message signals; nil = it is no event
 	// layout of the fields, which begin at body.
 	layout *layout
 	body   int

@@ -13,7 +13,7 @@ var errClosed = errors.New("link closed")
 // watch supervises a connection until it is over: it sends a probe after a silence, ends the
 // connection when VPP does not answer in time and forwards interface events. It returns when the
 // connection has failed or ctx is done, in which case it ends the connection itself.
-func (conn *connection) watch(ctx context.Context, hint func()) {
+func (conn *connection) watch(ctx context.Context, hint, election func()) {
 	due := time.Now()
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
@@ -26,6 +26,8 @@ func (conn *connection) watch(ctx context.Context, hint func()) {
 			return
 		case <-conn.event:
 			hint()
+		case <-conn.election:
+			election()
 		case <-alarm.C:
 			now := time.Now()
 			due = conn.check(now, now.Sub(due))

@@ -68,7 +68,9 @@ func prepare(have *State, want *Want) []Op {
 			ops = append(ops, Op{Verb: AddPool, Addr: addr})
 		}
 	}
-	ops = slices.Concat(ops, outputs(have, want), dangerous(have, want), leaveAlone(have, want), addRoles(have, want))
+	// the inside role alone, together with a row that has affinity, crashes VPP at the first packet
+	dangerous := delRoles(have, want, func(roles Roles) bool { return roles == Inside })
+	ops = slices.Concat(ops, outputs(have, want), dangerous, leaveAlone(have, want), addRoles(have, want))
 	return append(ops, shared(have, want, slices.ContainsFunc(ops, Op.walks))...)
 }
 
@@ -111,13 +113,6 @@ func outputs(have *State, want *Want) (ops []Op) {
 		}
 	}
 	return ops
-}
-
-// dangerous takes the roles from unwanted interfaces that have the inside role alone. It runs
-// before the rows, because this role together with a row that has affinity crashes VPP at the first
-// packet.
-func dangerous(have *State, want *Want) []Op {
-	return delRoles(have, want, func(roles Roles) bool { return roles == Inside })
 }
 
 // leaveAlone takes the inside role from interfaces of OtherProtocols, except where the SNAT of

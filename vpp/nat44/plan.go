@@ -76,15 +76,20 @@ func (p *planner) forward(key rule.Key, f *messages.Frontend) {
 	}
 	if masquerade(f) {
 		row.Flags = Out2InOnly | TwiceNAT
-		p.reportTwiceNAT()
+		if !p.cfg.TwiceNAT.IsValid() {
+			p.Approximate("the source of every client replaced", "connections dropped", whyNoAddress)
+		}
 	} else if slices.Contains(f.GetMasqueradeFrom(), "remote") {
 		p.reportKept()
 	}
 	if row.Affinity > 0 {
 		row.Remembered = p.cfg.remembered(row.Affinity, key.Proto)
-		p.reportAffinity(row.Affinity)
+		p.Approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),
+			"a client stays with its endpoint per frontend, until any endpoint goes", whyAffinity)
+		p.Particular()
 	} else if f.GetMaglev() {
-		p.reportMaglev()
+		p.Approximate("connections spread by maglev", "spread by the weights of endpoints", whyMaglev)
+		p.Particular()
 	}
 	row.Tag = Tag{Hash: ServiceHash(p.Service), Affinity: row.Affinity, Weight: weight}.String()
 	p.rows = append(p.rows, row)
@@ -113,19 +118,6 @@ const (
 // whySubset is the reason for a subset of the endpoints.
 var whySubset = fmt.Sprintf("a row has room for %d backends", MaxBackends)
 
-// reportAffinity reports how the affinity of a row differs.
-func (p *planner) reportAffinity(seconds uint32) {
-	p.Approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", seconds),
-		"a client stays with its endpoint per frontend, until any endpoint goes", whyAffinity)
-	p.Particular()
-}
-
-// reportMaglev reports that connections are not spread by consistent hashing.
-func (p *planner) reportMaglev() {
-	p.Approximate("connections spread by maglev", "spread by the weights of endpoints", whyMaglev)
-	p.Particular()
-}
-
 // reportKept reports that the source of clients outside the cluster is not replaced. Where every
 // endpoint is on this node its answers come back all the same.
 func (p *planner) reportKept() {
@@ -134,11 +126,4 @@ func (p *planner) reportKept() {
 		rendered = "source kept: the answer of an endpoint on another node may go past this node"
 	}
 	p.Approximate("the source of clients outside the cluster replaced", rendered, whyOneSource)
-}
-
-// reportTwiceNAT reports that no source can be replaced.
-func (p *planner) reportTwiceNAT() {
-	if !p.cfg.TwiceNAT.IsValid() {
-		p.Approximate("the source of every client replaced", "connections dropped", whyNoAddress)
-	}
 }

@@ -32,9 +32,20 @@ func Read(ctx context.Context, c link.Caller) (*State, error) {
 	if err := readReceived(ctx, c, state); err != nil {
 		return nil, err
 	}
-	for _, dump := range dumps {
-		if err := c.Dump(ctx, dump.request(), func(msg api.Message) { dump.detail(state, msg) }); err != nil {
-			return nil, fmt.Errorf("read %s: %w", dump.what, err)
+	// Roles come before rows, so that an interface with the inside role alone is known before a
+	// row with affinity.
+	for _, read := range []func(context.Context, link.Caller, *State) error{
+		dump("interfaces", &nat44_ed.Nat44InterfaceDump{}, func(s *State, d *nat44_ed.Nat44InterfaceDetails) {
+			s.Roles[uint32(d.SwIfIndex)] = Roles(d.Flags) & Both
+		}),
+		dump("output interfaces", &nat44_ed.Nat44EdOutputInterfaceGet{}, func(s *State, d *nat44_ed.Nat44EdOutputInterfaceDetails) { s.Output[uint32(d.SwIfIndex)] = true }),
+		dump("addresses", &nat44_ed.Nat44AddressDump{}, addAddress),
+		dump("static mappings", &nat44_ed.Nat44StaticMappingDump{}, addStatic),
+		dump("identity mappings", &nat44_ed.Nat44IdentityMappingDump{}, addIdentity),
+		dump("load-balancing mappings", &nat44_ed.Nat44LbStaticMappingDump{}, addRow),
+	} {
+		if err := read(ctx, c, state); err != nil {
+			return nil, err
 		}
 	}
 	return state, nil
@@ -42,16 +53,9 @@ func Read(ctx context.Context, c link.Caller) (*State, error) {
 
 // readConfig reads the settings of the plugin; 0 sessions is VPP's answer when it is not enabled.
 func readConfig(ctx context.Context, c link.Caller, state *State) error {
-	results, err := c.Do(ctx, []api.Message{&nat44_ed.Nat44ShowRunningConfig{}})
-	if err == nil {
-		err = results[0].Err
-	}
+	reply, err := link.Ask[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {
 		return fmt.Errorf("read running configuration of NAT44: %w", err)
-	}
-	reply, ok := results[0].Reply.(*nat44_ed.Nat44ShowRunningConfigReply)
-	if !ok {
-		return fmt.Errorf("read running configuration of NAT44: %w: answered by %T", link.ErrProtocol, results[0].Reply)
 	}
 	if reply.Sessions == 0 {
 		return nil
@@ -64,56 +68,28 @@ func readConfig(ctx context.Context, c link.Caller, state *State) error {
 	return nil
 }
 
-// dump is one dump request with the handler of its details. A detail of another type is ignored:
-// the link has checked that it belongs to the request.
-type dump struct {
-	what    string
-	request func() api.Message
-	detail  func(*State, api.Message)
-}
-
-// dumps are the requests of Read besides the configuration. Roles come before rows, so that an
-// interface with the inside role alone is known before a row with affinity.
-var dumps = [...]dump{
-	{"NAT44 interfaces", func() api.Message { return &nat44_ed.Nat44InterfaceDump{} }, addInterface},
-	{"NAT44 output interfaces", func() api.Message { return &nat44_ed.Nat44EdOutputInterfaceGet{} }, addOutput},
-	{"NAT44 addresses", func() api.Message { return &nat44_ed.Nat44AddressDump{} }, addAddress},
-	{"NAT44 static mappings", func() api.Message { return &nat44_ed.Nat44StaticMappingDump{} }, addStatic},
-	{"NAT44 identity mappings", func() api.Message { return &nat44_ed.Nat44IdentityMappingDump{} }, addIdentity},
-	{"NAT44 load-balancing mappings", func() api.Message { return &nat44_ed.Nat44LbStaticMappingDump{} }, addRow},
-}
-
-func addInterface(state *State, msg api.Message) {
-	if d, ok := msg.(*nat44_ed.Nat44InterfaceDetails); ok {
-		state.Roles[uint32(d.SwIfIndex)] = Roles(d.Flags) & Both
+// dump returns a function that enters what VPP answers to one request.
+func dump[D api.Message](what string, request api.Message, enter func(*State, D)) func(context.Context, link.Caller, *State) error {
+	return func(ctx context.Context, c link.Caller, state *State) error {
+		if err := link.Each(ctx, c, request, func(d D) { enter(state, d) }); err != nil {
+			return fmt.Errorf("read NAT44 %s: %w", what, err)
+		}
+		return nil
 	}
 }
 
-func addOutput(state *State, msg api.Message) {
-	if d, ok := msg.(*nat44_ed.Nat44EdOutputInterfaceDetails); ok {
-		state.Output[uint32(d.SwIfIndex)] = true
-	}
-}
-
-func addAddress(state *State, msg api.Message) {
-	d, ok := msg.(*nat44_ed.Nat44AddressDetails)
-	switch {
-	case !ok:
-	case d.Flags&nat_types.NAT_IS_TWICE_NAT != 0:
-		state.TwiceNAT = append(state.TwiceNAT, netip.AddrFrom4(d.IPAddress))
-	default:
-		state.Pool = append(state.Pool, netip.AddrFrom4(d.IPAddress))
+func addAddress(state *State, d *nat44_ed.Nat44AddressDetails) {
+	if addr := netip.AddrFrom4(d.IPAddress); d.Flags&nat_types.NAT_IS_TWICE_NAT != 0 {
+		state.TwiceNAT = append(state.TwiceNAT, addr)
+	} else {
+		state.Pool = append(state.Pool, addr)
 	}
 }
 
 // addStatic enters a simple mapping: as a row if it has our tag, otherwise as an occupied key.
 // Mappings of a whole address, whose key has neither port nor protocol, rank below rows in VPP, and
 // an address of 0.0.0.0 is the template of a mapping that is bound to an interface.
-func addStatic(state *State, msg api.Message) {
-	d, ok := msg.(*nat44_ed.Nat44StaticMappingDetails)
-	if !ok {
-		return
-	}
+func addStatic(state *State, d *nat44_ed.Nat44StaticMappingDetails) {
 	if whole := d.Flags&nat_types.NAT_IS_ADDR_ONLY != 0; whole {
 		d.ExternalPort, d.LocalPort, d.Protocol = 0, 0, 0
 	}
@@ -128,11 +104,7 @@ func addStatic(state *State, msg api.Message) {
 	})
 }
 
-func addIdentity(state *State, msg api.Message) {
-	d, ok := msg.(*nat44_ed.Nat44IdentityMappingDetails)
-	if !ok {
-		return
-	}
+func addIdentity(state *State, d *nat44_ed.Nat44IdentityMappingDetails) {
 	if whole := d.Flags&nat_types.NAT_IS_ADDR_ONLY != 0; whole {
 		d.Port, d.Protocol = 0, 0
 	}
@@ -155,16 +127,13 @@ func (s *State) keep(row Row) {
 	}
 }
 
-func addRow(state *State, msg api.Message) {
-	d, ok := msg.(*nat44_ed.Nat44LbStaticMappingDetails)
-	switch {
-	case !ok:
-	case Ours(d.Tag):
-		row := rowOf(d)
-		state.Rows[row.Key] = row
-	default:
+func addRow(state *State, d *nat44_ed.Nat44LbStaticMappingDetails) {
+	if !Ours(d.Tag) {
 		state.occupy(d.ExternalAddr, d.ExternalPort, d.Protocol, "load-balancing mapping", d.Tag)
+		return
 	}
+	row := rowOf(d)
+	state.Rows[row.Key] = row
 }
 
 // occupy enters a key that a mapping without our tag holds.

@@ -227,8 +227,8 @@ func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
 // readTables returns the IDs of the tables of IPv4. A VPP without the message has the default one.
 func readTables(ctx context.Context, c link.Caller) ([]uint32, error) {
 	tables := []uint32{0}
-	err := c.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
-		if d, ok := msg.(*ip.IPTableDetails); ok && !d.Table.IsIP6 && d.Table.TableID != 0 {
+	err := link.Each(ctx, c, &ip.IPTableDump{}, func(d *ip.IPTableDetails) {
+		if !d.Table.IsIP6 && d.Table.TableID != 0 {
 			tables = append(tables, d.Table.TableID)
 		}
 	})
@@ -253,8 +253,8 @@ func readReceived(ctx context.Context, c link.Caller, state *State) error {
 		}
 		tables, err := readTables(ctx, c)
 		for _, table := range tables {
-			err = errors.Join(err, c.Dump(ctx, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{TableID: table}}, func(msg api.Message) {
-				if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id && d.Route.Prefix.Len == hostBits {
+			err = errors.Join(err, link.Each(ctx, c, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{TableID: table}}, func(d *ip.IPRouteV2Details) {
+				if d.Route.Src == id && d.Route.Prefix.Len == hostBits {
 					state.Received[netip.AddrFrom4(d.Route.Prefix.Address.Un.GetIP4())] = true
 				}
 			}))

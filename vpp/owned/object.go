@@ -9,6 +9,7 @@ import (
 	"go.fd.io/govpp/binapi/feature"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+	"go.fd.io/govpp/binapi/vrrp"
 )
 
 // Kind is the kind of an object.
@@ -25,6 +26,8 @@ const (
 	Pool     Kind = "nat44-address"
 	// Node is a node of CNAT on Interface, with its name in Value.
 	Node Kind = "cnat-node"
+	// Router is a virtual router on Interface, with "ID/FAMILY" in Value.
+	Router Kind = "virtual-router"
 )
 
 // Object is one object.
@@ -43,8 +46,19 @@ func RoleOf(index uint32, inside bool) Object {
 	return Object{Role, index, "outside"}
 }
 
+// RouterOf returns the object of a virtual router.
+func RouterOf(index uint32, id uint8, ipv6 bool) Object {
+	family := "IPv4"
+	if ipv6 {
+		family = "IPv6"
+	}
+	return Object{Router, index, fmt.Sprintf("%d/%s", id, family)}
+}
+
 // onInterface reports whether the object belongs to an interface.
-func (o Object) onInterface() bool { return o.Kind == Role || o.Kind == Output || o.Kind == Node }
+func (o Object) onInterface() bool {
+	return o.Kind == Role || o.Kind == Output || o.Kind == Node || o.Kind == Router
+}
 
 // String describes the object in words.
 func (o Object) String() string {
@@ -59,6 +73,8 @@ func (o Object) String() string {
 		return "NAT44 address " + o.Value
 	case Node:
 		return strings.TrimSpace(fmt.Sprintf("CNAT on interface %d %s", o.Interface, o.Value))
+	case Router:
+		return fmt.Sprintf("virtual router %s on interface %d", o.Value, o.Interface)
 	default:
 		return string(o.Kind) + " " + o.Value
 	}
@@ -82,6 +98,8 @@ func Objects(req api.Message) (objects []Object, add bool) {
 		return []Object{{Kind: Output, Interface: uint32(m.SwIfIndex)}}, m.IsAdd
 	case *nat44_ed.Nat44AddDelAddressRange: // the agent sends one address at a time
 		return []Object{addressOf(netip.AddrFrom4(m.FirstIPAddress), m.Flags)}, m.IsAdd
+	case *vrrp.VrrpVrAddDel:
+		return []Object{RouterOf(uint32(m.SwIfIndex), m.VrID, m.Flags&vrrp.VRRP_API_VR_IPV6 != 0)}, m.IsAdd != 0
 	case *feature.FeatureEnableDisable:
 		if strings.HasPrefix(m.FeatureName, "cnat-") {
 			return []Object{{Node, uint32(m.SwIfIndex), m.FeatureName}}, m.Enable
@@ -108,6 +126,8 @@ func shown(detail api.Message) []Object {
 		return []Object{{Kind: Output, Interface: uint32(m.SwIfIndex)}}
 	case *nat44_ed.Nat44AddressDetails:
 		return []Object{addressOf(netip.AddrFrom4(m.IPAddress), m.Flags)}
+	case *vrrp.VrrpVrDetails:
+		return []Object{RouterOf(uint32(m.Config.SwIfIndex), m.Config.VrID, m.Config.Flags&vrrp.VRRP_API_VR_IPV6 != 0)}
 	}
 	return nil
 }
@@ -121,6 +141,8 @@ func shows(dump api.Message) []Kind {
 		return []Kind{Output}
 	case *nat44_ed.Nat44AddressDump:
 		return []Kind{TwiceNAT, Pool}
+	case *vrrp.VrrpVrDump:
+		return []Kind{Router}
 	}
 	return nil
 }

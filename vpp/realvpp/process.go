@@ -39,6 +39,7 @@ plugins {
   plugin acl_plugin.so { enable }
   plugin af_packet_plugin.so { enable }
   plugin ping_plugin.so { enable }
+  plugin vrrp_plugin.so { enable }
 }
 %[4]s
 `

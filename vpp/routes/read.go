@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/ip"
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
@@ -84,10 +83,10 @@ func readSources(ctx context.Context, c link.Caller) (sources, error) {
 
 // readRoutes reads the routes of one source in one default table (ip_route_v2_dump).
 func readRoutes(ctx context.Context, c link.Caller, state *State, id uint8, ip6 bool) error {
-	err := c.Dump(ctx, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{IsIP6: ip6}}, func(msg api.Message) {
+	err := link.Each(ctx, c, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{IsIP6: ip6}}, func(d *ip.IPRouteV2Details) {
 		// VPP 25.10 returns only routes that this source wins; the check protects against a
 		// version that returns more.
-		if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id {
+		if d.Route.Src == id {
 			state.Routes[Place{forwarding.FromPrefix(d.Route.Prefix), id}] = kindOf(d.Route.Paths)
 		}
 	})

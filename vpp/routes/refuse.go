@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/vlib"
-
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -33,28 +30,19 @@ var unables = [...]struct {
 
 // Unable reads State.Unable. An answer that is not understood is a reason.
 func Unable(ctx context.Context, c link.Caller) (string, error) {
-	requests := make([]api.Message, len(unables))
-	for i := range unables {
-		requests[i] = &vlib.CliInband{Cmd: unables[i].command}
-	}
-	results, err := c.Do(ctx, requests)
-	if err != nil {
-		return "", fmt.Errorf("read whether VPP refuses: %w", err)
-	}
-	for i, r := range results {
-		retval, answered := link.Retval(r.Err)
-		if !answered && !errors.Is(r.Err, link.ErrUnsupported) {
-			return "", fmt.Errorf("read whether VPP refuses: %w", r.Err)
-		}
-		if retval != 0 && i == 0 {
+	for i, u := range unables {
+		text, err := link.Command(ctx, c, u.command)
+		retval, answered := link.Retval(err)
+		switch {
+		case !answered && !errors.Is(err, link.ErrUnsupported):
+			return "", fmt.Errorf("read whether VPP refuses: %w", err)
+		case retval != 0 && i == 0:
 			return NoSessionLayer, nil // the text of a command that fails does not arrive
+		case err != nil:
+			return fmt.Sprintf("VPP does not answer %q", u.command), nil
 		}
-		reply, _ := r.Reply.(*vlib.CliInbandReply)
-		if r.Err != nil || reply == nil {
-			return fmt.Sprintf("VPP does not answer %q", unables[i].command), nil
-		}
-		if answer := strings.TrimSpace(strings.ReplaceAll(reply.Reply, "\r", "")); !unables[i].able(answer) {
-			return fmt.Sprintf("%s (%s)", unables[i].why, unables[i].command), nil
+		if answer := strings.TrimSpace(strings.ReplaceAll(text, "\r", "")); !u.able(answer) {
+			return fmt.Sprintf("%s (%s)", u.why, u.command), nil
 		}
 	}
 	return "", nil

@@ -82,7 +82,7 @@ func TestResolveHasNoOrder(t *testing.T) {
 
 func TestNetworks(t *testing.T) {
 	got := Networks([]netip.Prefix{pfx("fd96::/108"), pfx("10.96.7.7/16"), pfx("10.97.0.1/32"), pfx("0.0.0.0/0"), pfx("::/0"), {}, pfx("224.0.0.0/4")})
-	keys := slices.SortedFunc(maps.Keys(got), ComparePrefixes)
+	keys := slices.SortedFunc(maps.Keys(got), netip.Prefix.Compare)
 	check(t, "networks", []string{"10.96.0.0/16", "10.97.0.1/32", "fd96::/108"}, prefixes(keys))
 	for p, claim := range got {
 		if claim.Stance != Network || claim.External || claim.Addr != p.Addr() {

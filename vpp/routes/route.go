@@ -60,14 +60,6 @@ func (r Route) String() string {
 // Want is the desired state: one route per prefix. Prefixes must be masked.
 type Want map[netip.Prefix]Route
 
-// comparePrefix orders prefixes: IPv4 first, by address, the shorter one first.
-func comparePrefix(a, b netip.Prefix) int {
-	if c := a.Addr().Compare(b.Addr()); c != 0 {
-		return c
-	}
-	return a.Bits() - b.Bits()
-}
-
 // host returns the prefix of one address.
 func host(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()) }
 

@@ -34,6 +34,6 @@ func TestUsable(t *testing.T) {
 
 func TestPrefixOrder(t *testing.T) {
 	all := []netip.Prefix{pfx("fd96::/108"), pfx("10.96.0.1/32"), pfx("10.96.0.0/16"), pfx("10.96.0.0/12"), pfx("9.0.0.0/8")}
-	slices.SortFunc(all, comparePrefix)
+	slices.SortFunc(all, netip.Prefix.Compare)
 	check(t, "order", []string{"9.0.0.0/8", "10.96.0.0/12", "10.96.0.0/16", "10.96.0.1/32", "fd96::/108"}, prefixes(all))
 }

@@ -133,7 +133,7 @@ func missing(have *State, want Want) (changed []netip.Prefix) {
 			changed = append(changed, prefix)
 		}
 	}
-	slices.SortFunc(changed, comparePrefix)
+	slices.SortFunc(changed, netip.Prefix.Compare)
 	return changed
 }
 
@@ -146,7 +146,7 @@ func unwanted(have *State, want Want, sweep bool) []Place {
 		}
 	}
 	slices.SortFunc(gone, func(a, b Place) int {
-		return cmp.Or(comparePrefix(a.Prefix, b.Prefix), cmp.Compare(a.Source, b.Source))
+		return cmp.Or(netip.Prefix.Compare(a.Prefix, b.Prefix), cmp.Compare(a.Source, b.Source))
 	})
 	return gone
 }
@@ -190,6 +190,3 @@ func Networks(networks []netip.Prefix) map[netip.Prefix]Claim {
 
 // Prefix is the prefix of the address that the claim is about.
 func (c Claim) Prefix() netip.Prefix { return host(c.Addr) }
-
-// ComparePrefixes orders prefixes by address, the shorter one first.
-func ComparePrefixes(a, b netip.Prefix) int { return comparePrefix(a, b) }

@@ -86,7 +86,7 @@ func sameKey(a, b *messages.Frontend) bool {
 
 // frontend plans the rules of one address, port and protocol.
 func (p *Planner) frontend(rules []*messages.Frontend, forward func(Key, *messages.Frontend)) {
-	p.Frontend = frontendText(rules[0])
+	p.Name(rules[0])
 	key, ok := p.key(rules[0])
 	if !ok {
 		return

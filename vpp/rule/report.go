@@ -78,13 +78,14 @@ func fromText(from messages.ClientClass) string {
 	}
 }
 
-// frontendText returns "ip:port/PROTO", IPv6 in brackets; an invalid address is returned as it is.
-func frontendText(f *messages.Frontend) string {
+// Name makes a frontend the current one: "ip:port/PROTO", IPv6 in brackets; an invalid address stays
+// as it is.
+func (p *Planner) Name(f *messages.Frontend) {
 	host := f.GetAddress()
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
 		host = "[" + host + "]"
 	}
-	return host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + ProtocolName(uint8(f.GetProtocol()))
+	p.Frontend = host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + ProtocolName(uint8(f.GetProtocol()))
 }
 
 // Wants and renderings of frontends without a row.

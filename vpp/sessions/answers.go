@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -192,12 +191,8 @@ func (s *Sampler) Look(ctx context.Context, c link.Caller, now time.Time, dumps 
 
 // youngConnections dumps the sessions of a backend.
 func youngConnections(ctx context.Context, c link.Caller, backend netip.Addr) (flows []Flow, err error) {
-	err = c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: backend.As4()}, func(msg api.Message) {
-		d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
-		if !ok || d.IsTimedOut {
-			return
-		}
-		if f := flowOf(d); f.Service && f.Protocol == protoTCP && f.Idle <= young {
+	err = link.Each(ctx, c, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: backend.As4()}, func(d *nat44_ed.Nat44UserSessionV3Details) {
+		if f := flowOf(d); !d.IsTimedOut && f.Service && f.Protocol == protoTCP && f.Idle <= young {
 			flows = append(flows, f)
 		}
 	})

@@ -107,12 +107,10 @@ func (f *Freed) delete(ctx context.Context, c link.Caller, requests []api.Messag
 // readUsers dumps the users, ordered by their number of sessions, the largest first.
 func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
 	var users []User
-	err := c.Dump(ctx, &nat44_ed.Nat44UserDump{}, func(msg api.Message) {
-		if d, ok := msg.(*nat44_ed.Nat44UserDetails); ok {
-			users = append(users, User{
-				Addr: d.IPAddress, VRF: d.VrfID, Sessions: uint64(d.Nsessions) + uint64(d.Nstaticsessions), Dynamic: d.Nsessions > 0,
-			})
-		}
+	err := link.Each(ctx, c, &nat44_ed.Nat44UserDump{}, func(d *nat44_ed.Nat44UserDetails) {
+		users = append(users, User{
+			Addr: d.IPAddress, VRF: d.VrfID, Sessions: uint64(d.Nsessions) + uint64(d.Nstaticsessions), Dynamic: d.Nsessions > 0,
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dump users of NAT sessions: %w", err)
@@ -139,10 +137,9 @@ func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
 func expired(ctx context.Context, c link.Caller, u User, most int) (requests []api.Message, more bool, err error) {
 	live := map[nat44_ed.Nat44DelSession]bool{}
 	var found []*nat44_ed.Nat44DelSession
-	err = c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(msg api.Message) {
-		d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
+	err = link.Each(ctx, c, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(d *nat44_ed.Nat44UserSessionV3Details) {
 		switch {
-		case !ok || !d.IsTimedOut && !u.Shared:
+		case !d.IsTimedOut && !u.Shared:
 		case !d.IsTimedOut:
 			live[*deletion(d, u.VRF)] = true
 		case len(found) == most:
@@ -210,8 +207,8 @@ func EndOthers(ctx context.Context, c link.Caller) error {
 		}
 		dumps++
 		var requests []api.Message
-		err := c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(msg api.Message) {
-			if d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details); ok && d.Protocol != protoTCP && d.Protocol != protoUDP && d.Protocol != protoICMP {
+		err := link.Each(ctx, c, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(d *nat44_ed.Nat44UserSessionV3Details) {
+			if d.Protocol != protoTCP && d.Protocol != protoUDP && d.Protocol != protoICMP {
 				requests = append(requests, deletion(d, u.VRF))
 			}
 		})

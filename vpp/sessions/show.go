@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 	"go.fd.io/govpp/binapi/vlib"
@@ -37,7 +36,7 @@ func newShower(ctx context.Context, c link.Caller) (shower, error) {
 	if _, err := fmt.Sscanf(text, "Time now %f,", &s.began); err != nil {
 		return shower{}, fmt.Errorf("read VPP's clock: %w: %q", ErrNotUnderstood, shorten(text))
 	}
-	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
+	config, err := link.Ask[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {
 		return shower{}, fmt.Errorf("read the timeouts of NAT sessions: %w", err)
 	}
@@ -64,7 +63,7 @@ func (s shower) show(ctx context.Context, backend netip.Addr) ([]Flow, error) {
 
 // command returns the output of a command of VPP's debug CLI.
 func (s shower) command(ctx context.Context, text string) (string, error) {
-	reply, err := call[*vlib.CliInbandReply](ctx, s.caller, &vlib.CliInband{Cmd: text})
+	reply, err := link.Ask[*vlib.CliInbandReply](ctx, s.caller, &vlib.CliInband{Cmd: text})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", text, err)
 	}
@@ -156,11 +155,7 @@ type Flow struct {
 // are others. Each backend costs VPP a pass over all sessions of a worker.
 func List(ctx context.Context, c link.Caller, backends []netip.Addr, wanted func(*Flow) bool, most int) (flows []Flow, more bool, err error) {
 	for _, backend := range backends {
-		err := c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: backend.As4()}, func(msg api.Message) {
-			d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
-			if !ok {
-				return
-			}
+		err := link.Each(ctx, c, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: backend.As4()}, func(d *nat44_ed.Nat44UserSessionV3Details) {
 			f := flowOf(d)
 			switch {
 			case !wanted(&f):

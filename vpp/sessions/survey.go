@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/vlib"
 
@@ -20,7 +19,7 @@ const summary = "show nat44 summary"
 // Look makes a survey: limit, sessions by protocol, expired ones. It costs VPP one pass over its
 // sessions. An error wraps what the link reports, or ErrNotUnderstood.
 func Look(ctx context.Context, c link.Caller) (Survey, error) {
-	reply, err := call[*vlib.CliInbandReply](ctx, c, &vlib.CliInband{Cmd: summary})
+	reply, err := link.Ask[*vlib.CliInbandReply](ctx, c, &vlib.CliInband{Cmd: summary})
 	if err != nil {
 		return Survey{}, fmt.Errorf("survey NAT sessions: %w", err)
 	}
@@ -90,7 +89,7 @@ func shorten(text string) string {
 // makes a survey. Where it cannot parse the survey, it sums up the users of the table instead, and
 // the survey is not known.
 func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
-	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
+	config, err := link.Ask[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {
 		return Usage{}, Survey{}, fmt.Errorf("read NAT sessions: %w", err)
 	}
@@ -117,7 +116,7 @@ func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
 // WithLimit completes the sessions that a Reader returned with ErrNoLimit. Unlike Ask, it costs VPP
 // no pass over its sessions.
 func WithLimit(ctx context.Context, c link.Caller, usage Usage) (Usage, error) {
-	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
+	config, err := link.Ask[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {
 		return Usage{}, fmt.Errorf("read the limit of NAT sessions: %w", err)
 	}
@@ -131,24 +130,8 @@ func WithLimit(ctx context.Context, c link.Caller, usage Usage) (Usage, error) {
 // Raise sets the limit of a worker. It must not be lower than the present one, which Decide never
 // returns.
 func Raise(ctx context.Context, c link.Caller, limit uint32) error {
-	if _, err := call[*nat44_ed.Nat44SetSessionLimitReply](ctx, c, &nat44_ed.Nat44SetSessionLimit{SessionLimit: limit}); err != nil {
+	if _, err := link.Ask[*nat44_ed.Nat44SetSessionLimitReply](ctx, c, &nat44_ed.Nat44SetSessionLimit{SessionLimit: limit}); err != nil {
 		return fmt.Errorf("set NAT session limit to %d: %w", limit, err)
 	}
 	return nil
-}
-
-// call sends one request and returns its reply.
-func call[R api.Message](ctx context.Context, c link.Caller, req api.Message) (reply R, err error) {
-	results, err := c.Do(ctx, []api.Message{req})
-	if err == nil {
-		err = results[0].Err
-	}
-	if err != nil {
-		return reply, err
-	}
-	reply, ok := results[0].Reply.(R)
-	if !ok {
-		return reply, fmt.Errorf("%w: %s: answered by %T", link.ErrProtocol, req.GetMessageName(), results[0].Reply)
-	}
-	return reply, nil
 }

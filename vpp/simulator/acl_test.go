@@ -10,15 +10,14 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // aclRuleOf makes a rule for one destination port; 0 means any protocol.
 func aclRuleOf(action acl_types.ACLAction, src, dst string, proto uint8, port uint16) acl_types.ACLRule {
 	r := acl_types.ACLRule{
-		IsPermit: action, SrcPrefix: model.ToPrefix(netip.MustParsePrefix(src)), DstPrefix: model.ToPrefix(netip.MustParsePrefix(dst)),
+		IsPermit: action, SrcPrefix: forwarding.Prefix(netip.MustParsePrefix(src)), DstPrefix: forwarding.Prefix(netip.MustParsePrefix(dst)),
 		Proto: ip_types.IPProto(proto), SrcportOrIcmptypeLast: 65535, DstportOrIcmpcodeFirst: port, DstportOrIcmpcodeLast: port,
 	}
 	if port == 0 {
@@ -40,7 +39,7 @@ var everything = aclRuleOf(permit, "0.0.0.0/0", "0.0.0.0/0", 0, 0)
 // newACL makes an ACL and returns its index.
 func (r *rig) newACL(rules ...acl_types.ACLRule) uint32 {
 	r.t.Helper()
-	reply := invoke[acl.ACLAddReplaceReply](r.t, r.conn, &acl.ACLAddReplace{ACLIndex: pool.None, Tag: "test", R: rules})
+	reply := invoke[acl.ACLAddReplaceReply](r.t, r.conn, &acl.ACLAddReplace{ACLIndex: vnet.None, Tag: "test", R: rules})
 	if reply.Retval != 0 {
 		r.t.Fatalf("retval %d", reply.Retval)
 	}

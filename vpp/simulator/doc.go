@@ -34,9 +34,8 @@
 //	model       one incarnation: network and plugins, the graph that a packet takes, and the
 //	            requests of the binary API that are executed on it, with their encoding
 //	nat, cnat   plugins; that of access lists is a part of model
-//	vnet        interfaces, addresses, neighbours, feature arcs, return codes, packets and verdicts
-//	fib         forwarding tables and sources of routes
-//	pool        VPP's allocator
+//	vnet        interfaces, addresses, neighbours, forwarding tables and sources of routes, feature
+//	            arcs, VPP's allocator, return codes, packets and verdicts
 //
 // CNAT translates the packets of interfaces that have its feature nodes.
 //

@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 func TestForwarding(t *testing.T) {
@@ -126,7 +126,7 @@ func sourcedRoute(t testing.TB, source uint8, text string, kind fib_types.FibPat
 		t.Fatal(err)
 	}
 	return &ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
-		Src: source, Prefix: prefix, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: pool.None, Type: kind, Weight: 1}},
+		Src: source, Prefix: prefix, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: vnet.None, Type: kind, Weight: 1}},
 	}}
 }
 

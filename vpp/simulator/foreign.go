@@ -9,7 +9,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -32,7 +31,7 @@ func (v *VPP) Exec(req api.Message) ([]api.Message, error) {
 	}
 	var replies []api.Message
 	err = v.with(func(state *model.Model) error {
-		v.handlers.Handle(model.NewCall(state, v.inc.pid, pool.None, func(reply api.Message) { replies = append(replies, reply) }), m, own)
+		v.handlers.Handle(model.NewCall(state, v.inc.pid, vnet.None, func(reply api.Message) { replies = append(replies, reply) }), m, own)
 		return nil
 	})
 	return replies, err

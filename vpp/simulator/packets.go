@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -53,7 +52,7 @@ func (v *VPP) Send(p Packet) Verdict {
 	if p.Proto == ProtoTCP && p.Flags == 0 {
 		p.Flags = SYN
 	}
-	verdict := Verdict{Packet: p, Src: p.Src, Dst: p.Dst, OutIndex: pool.None, Action: Dropped}
+	verdict := Verdict{Packet: p, Src: p.Src, Dst: p.Dst, OutIndex: vnet.None, Action: Dropped}
 	err := v.with(func(m *model.Model) error {
 		if v.lost && m.Workers == 0 {
 			return ErrLost
@@ -89,7 +88,7 @@ func (v *VPP) Reply(to Verdict) Verdict {
 	if to.Action != Delivered {
 		return Verdict{
 			Action: Dropped, Reason: "nothing to reply to: the packet was " + to.Action.String(),
-			Packet: p, Src: p.Src, Dst: p.Dst, OutIndex: pool.None,
+			Packet: p, Src: p.Src, Dst: p.Dst, OutIndex: vnet.None,
 		}
 	}
 	return v.Send(p)

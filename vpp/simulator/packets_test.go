@@ -13,7 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // Flags of service rows.
@@ -150,7 +150,7 @@ func route(prefix string, typ fib_types.FibPathType) *ip.IPRouteAddDel {
 		panic(err)
 	}
 	return &ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{
-		Prefix: p, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: pool.None, Type: typ}},
+		Prefix: p, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: vnet.None, Type: typ}},
 	}}
 }
 
@@ -249,7 +249,7 @@ func TestHairpinWithoutTwiceNAT(t *testing.T) {
 	r := newRig(t)
 	svc, a := at(vip, 80), at(backendA, 8080)
 	r.ok(&nat44_ed.Nat44AddDelAddressRange{
-		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: pool.None, Flags: nat_types.NAT_IS_TWICE_NAT,
+		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: vnet.None, Flags: nat_types.NAT_IS_TWICE_NAT,
 	})
 	r.ok(lb(svc, selfTwice, 10, a, a))
 	if v := r.Send(tcp(backendA, 1, svc)); v.Action != Dropped || v.Reason != "out of ports" || r.SessionCount() != 0 {

@@ -12,7 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // Addresses of the rig: a client pod, two backend pods, a host outside, and the addresses that VPP
@@ -102,7 +102,7 @@ func (r *rig) enableNAT() {
 	r.ok(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true})
 	r.ok(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
 	r.ok(&nat44_ed.Nat44AddDelAddressRange{
-		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: pool.None,
+		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: vnet.None,
 		IsAdd: true, Flags: nat_types.NAT_IS_TWICE_NAT,
 	})
 }
@@ -190,7 +190,7 @@ func (r *rig) dial(p Packet) *Connection {
 var simpleVIP = netip.MustParseAddr("10.96.0.9")
 
 // noIf is the "no interface" index.
-const noIf = interface_types.InterfaceIndex(pool.None)
+const noIf = interface_types.InterfaceIndex(vnet.None)
 
 // simple returns a message for a simple mapping of 10.96.0.9:80/tcp.
 func simple(add bool, flags nat_types.NatConfigFlags, backend string) *nat44_ed.Nat44AddDelStaticMappingV2 {
@@ -215,7 +215,7 @@ func role(add bool, flags nat_types.NatConfigFlags, index uint32) *nat44_ed.Nat4
 
 func address(add bool, flags nat_types.NatConfigFlags, from, to byte) *nat44_ed.Nat44AddDelAddressRange {
 	return &nat44_ed.Nat44AddDelAddressRange{
-		IsAdd: add, Flags: flags, VrfID: pool.None,
+		IsAdd: add, Flags: flags, VrfID: vnet.None,
 		FirstIPAddress: [4]byte{172, 16, 0, from}, LastIPAddress: [4]byte{172, 16, 0, to},
 	}
 }

@@ -1,64 +1,48 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// InterfaceKind is the kind of an interface made by the topology API.
-type InterfaceKind uint8
-
-// The kinds of interfaces.
+// Kinds of interfaces. One without a kind is a veth or NIC attached with af_packet.
 const (
-	// KindAfPacket is a veth or NIC attached with af_packet.
-	KindAfPacket InterfaceKind = iota
-	// KindTap is a tap interface.
-	KindTap
-	// KindLoopback is a loopback interface (BVI).
-	KindLoopback
+	KindTap      = vnet.DevTap
+	KindLoopback = vnet.DevLoopback
 )
 
 // InterfaceSpec describes an interface to create.
 type InterfaceSpec struct {
 	// Name is the VPP interface name, for example "host-eth0".
 	Name string
-	// Kind decides what dumps list the interface.
-	Kind InterfaceKind
+	// Kind is one of the kinds.
+	Kind string
 	// Addresses are interface addresses with prefix length.
 	Addresses []netip.Prefix
 	// Up sets the interface admin-up.
 	Up bool
-	// HostName is the name of the interface's other end in the kernel.
-	HostName string
-	// HostNamespace is the network namespace of that end (taps only).
-	HostNamespace string
 	// TableID is the VRF of the interface; it is created if it does not exist.
 	TableID uint32
 }
 
 // AddInterface creates an interface with addresses and returns its sw_if_index.
 func (v *VPP) AddInterface(name string, addrs []netip.Prefix, up bool) (uint32, error) {
-	return v.AddInterfaceSpec(InterfaceSpec{Name: name, Addresses: addrs, Up: up, HostName: name})
+	return v.AddInterfaceSpec(InterfaceSpec{Name: name, Addresses: addrs, Up: up})
 }
 
 // AddInterfaceSpec creates an interface and returns its sw_if_index.
 func (v *VPP) AddInterfaceSpec(spec InterfaceSpec) (uint32, error) {
-	index := pool.None
+	index := vnet.None
 	err := v.with(func(m *model.Model) error {
 		if _, taken := m.ByName[spec.Name]; taken {
 			return fmt.Errorf("add interface %s: name is taken", spec.Name)
 		}
-		devType := map[InterfaceKind]string{KindAfPacket: vnet.DevAfPacket, KindTap: vnet.DevTap, KindLoopback: vnet.DevLoopback}[spec.Kind]
-		i := &vnet.Interface{
-			Name: spec.Name, DevType: devType,
-			HostName: spec.HostName, HostNamespace: spec.HostNamespace,
-		}
+		i := &vnet.Interface{Name: spec.Name, DevType: cmp.Or(spec.Kind, vnet.DevAfPacket)}
 		i.FIB[0], i.FIB[1] = m.FindOrCreateFIB(0, spec.TableID), m.FindOrCreateFIB(1, spec.TableID)
 		index = m.AddInterface(i)
 		i.MAC = [6]byte{0x02, 0xfe, 0, 0, byte(index >> 8), byte(index)}
@@ -72,7 +56,7 @@ func (v *VPP) AddInterfaceSpec(spec InterfaceSpec) (uint32, error) {
 		return nil
 	})
 	if err != nil {
-		return pool.None, err
+		return vnet.None, err
 	}
 	return index, nil
 }
@@ -181,35 +165,35 @@ func (v *VPP) AddRoute(r Route) error {
 // addRoute installs a route of the topology API.
 func addRoute(m *model.Model, r Route) error {
 	fam := vnet.Family(r.Prefix.Addr())
-	p := fib.Path{SwIf: pool.None, Weight: 1, NextHop: r.NextHop}
+	p := vnet.Path{SwIf: vnet.None, Weight: 1, NextHop: r.NextHop}
 	switch r.Action {
 	case RouteDrop:
-		p.Kind = fib.Drop
+		p.Kind = vnet.Drop
 	case RouteReject:
-		p.Kind = fib.Unreach
+		p.Kind = vnet.Unreach
 	default:
-		p.Kind = fib.Recursive
+		p.Kind = vnet.Recursive
 		if r.Interface != "" {
 			index, ok := m.ByName[r.Interface]
 			if !ok {
 				return fmt.Errorf("add route %s: %s: %w", r.Prefix, r.Interface, ErrNoInterface)
 			}
-			p.SwIf, p.Kind = index, fib.Attached
+			p.SwIf, p.Kind = index, vnet.Attached
 			if r.NextHop.IsValid() {
-				p.Kind = fib.NextHop
+				p.Kind = vnet.NextHop
 			}
 		} else if !r.NextHop.IsValid() {
 			return fmt.Errorf("add route %s: neither interface nor next hop", r.Prefix)
 		}
 	}
-	m.Tables[fam][0].Set(r.Prefix, fib.SourceAPI, []fib.Path{p})
+	m.Tables[fam][0].Set(r.Prefix, vnet.SourceAPI, []vnet.Path{p})
 	return nil
 }
 
 // DelRoute removes a route that AddRoute or the binary API installed.
 func (v *VPP) DelRoute(prefix netip.Prefix) error {
 	return v.with(func(m *model.Model) error {
-		m.Tables[vnet.Family(prefix.Addr())][0].Remove(prefix, fib.SourceAPI)
+		m.Tables[vnet.Family(prefix.Addr())][0].Remove(prefix, vnet.SourceAPI)
 		return nil
 	})
 }
@@ -226,9 +210,9 @@ func (v *VPP) DefaultRoute(uplink string, nextHop netip.Addr) error {
 // AddPod creates the interface of a pod as a CNI would: a tap without addresses, a host route and a
 // static neighbour for the pod's address. It returns the sw_if_index.
 func (v *VPP) AddPod(name string, addr netip.Addr) (uint32, error) {
-	index, err := v.AddInterfaceSpec(InterfaceSpec{Name: name, Kind: KindTap, Up: true, HostName: "eth0", HostNamespace: name})
+	index, err := v.AddInterfaceSpec(InterfaceSpec{Name: name, Kind: KindTap, Up: true})
 	if err != nil {
-		return pool.None, err
+		return vnet.None, err
 	}
 	err = v.with(func(m *model.Model) error {
 		mac := [6]byte{0x02, 0xfe, 0, 1, byte(index >> 8), byte(index)}
@@ -236,7 +220,7 @@ func (v *VPP) AddPod(name string, addr netip.Addr) (uint32, error) {
 		return addRoute(m, Route{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Interface: name, NextHop: addr})
 	})
 	if err != nil {
-		return pool.None, fmt.Errorf("add pod %s: %w", name, err)
+		return vnet.None, fmt.Errorf("add pod %s: %w", name, err)
 	}
 	return index, nil
 }

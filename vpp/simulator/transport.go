@@ -16,7 +16,7 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/model"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // maxUnread bounds the replies that a client leaves unread, in bytes. VPP queues without limit; a
@@ -368,13 +368,6 @@ func (v *VPP) publish(m *model.Model) {
 	clear(m.Pending)
 }
 
-// registerMemclnt registers the messages of the API transport itself.
-func (v *VPP) registerMemclnt(r model.Registry) {
-	model.Register(r, model.ClassSession, v.sockclntCreate)
-	model.Register(r, model.ClassSession, v.sockclntDelete)
-	model.Register(r, model.ClassSession, controlPing)
-}
-
 // sockclntCreate answers the handshake with the client's index and the message table of this
 // incarnation. It may be repeated.
 func (v *VPP) sockclntCreate(c *model.Call, _ *memclnt.SockclntCreate) {
@@ -382,7 +375,7 @@ func (v *VPP) sockclntCreate(c *model.Call, _ *memclnt.SockclntCreate) {
 		MessageTable: v.inc.ids.Entries,
 		Count:        uint16(len(v.inc.ids.Entries)),
 	}
-	if c.Client != pool.None {
+	if c.Client != vnet.None {
 		reply.Index = c.Client
 	}
 	c.Reply(reply)
@@ -405,7 +398,7 @@ func (v *VPP) sockclntDelete(c *model.Call, req *memclnt.SockclntDelete) {
 // controlPing answers with the process id of this incarnation.
 func controlPing(c *model.Call, _ *memclnt.ControlPing) {
 	reply := &memclnt.ControlPingReply{VpePID: c.Pid}
-	if c.Client != pool.None {
+	if c.Client != vnet.None {
 		reply.ClientIndex = c.Client
 	}
 	c.Reply(reply)

@@ -64,7 +64,9 @@ func New(opts Options) *VPP {
 		handlers: model.NewRegistry(),
 		clients:  make(map[uint32]*client),
 	}
-	v.registerMemclnt(v.handlers)
+	model.Register(v.handlers, model.ClassSession, v.sockclntCreate)
+	model.Register(v.handlers, model.ClassSession, v.sockclntDelete)
+	model.Register(v.handlers, model.ClassSession, controlPing)
 	v.catalog = model.NewCatalog(opts.WithoutPlugins, v.handlers.Has)
 	v.counters.reset()
 	v.ctx, v.cancel = context.WithCancel(context.Background())

@@ -70,16 +70,8 @@ func (d *Stream) Rows() ([]Row, error) {
 	if !d.VPP.Alive() {
 		return nil, nil
 	}
-	details, err := d.VPP.Exec(&nat44_ed.Nat44LbStaticMappingDump{})
-	if err != nil {
-		return nil, fmt.Errorf("read rows: %w", err)
-	}
 	var rows []Row
-	for _, m := range details {
-		d, is := m.(*nat44_ed.Nat44LbStaticMappingDetails)
-		if !is {
-			continue
-		}
+	err := link.Each(context.Background(), d.Reader(), &nat44_ed.Nat44LbStaticMappingDump{}, func(d *nat44_ed.Nat44LbStaticMappingDetails) {
 		row := Row{At: netip.AddrPortFrom(netip.AddrFrom4(d.ExternalAddr), d.ExternalPort), Tag: d.Tag}
 		entries := make([]nat44.Local, len(d.Locals))
 		for i, l := range d.Locals {
@@ -88,6 +80,9 @@ func (d *Stream) Rows() ([]Row, error) {
 		live, draining := nat44.Shares(row.At, entries)
 		row.Backends, row.Draining = endpoints(live), endpoints(draining)
 		rows = append(rows, row)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(a.At.Compare(b.At)) })
 	return rows, nil
@@ -112,21 +107,40 @@ func NewReader(vpp *simulator.VPP) Reader { return Reader{vpp} }
 // Reader returns a Reader of this VPP.
 func (d *Stream) Reader() Reader { return Reader{d.VPP} }
 
-// Do satisfies link.Caller. The error of a request that VPP does not answer wraps link.ErrUnknown.
+// Do satisfies link.Caller.
 func (r Reader) Do(_ context.Context, requests []api.Message) ([]link.Result, error) {
 	results := make([]link.Result, len(requests))
 	for i, request := range requests {
-		replies, err := r.vpp.Exec(request)
-		switch {
-		case err != nil || len(replies) != 1:
-			results[i] = link.Result{Err: fmt.Errorf("%w: %s: %d replies, %w", link.ErrUnknown, request.GetMessageName(), len(replies), err)}
-		case retvalOf(replies[0]) != 0:
-			results[i] = link.Result{Reply: replies[0], Err: &link.RetvalError{Message: request.GetMessageName(), Retval: retvalOf(replies[0])}}
-		default:
-			results[i] = link.Result{Reply: replies[0]}
-		}
+		reply, err := execute(r.vpp, request)
+		results[i] = outcome(request, reply, err)
 	}
 	return results, nil
+}
+
+// execute passes a request to VPP, which has one reply.
+func execute(vpp *simulator.VPP, req api.Message) (api.Message, error) {
+	replies, err := vpp.Exec(req)
+	if err == nil && len(replies) != 1 {
+		err = fmt.Errorf("%d replies", len(replies))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+// outcome is the result of a request that was passed to VPP.
+func outcome(req, reply api.Message, err error) link.Result {
+	switch {
+	case errors.Is(err, simulator.ErrUnknownMessage):
+		return link.Result{Err: fmt.Errorf("%w: %s", link.ErrUnsupported, req.GetMessageName())}
+	case err != nil:
+		return link.Result{Err: fmt.Errorf("%w: %s: %w", link.ErrUnknown, req.GetMessageName(), err)}
+	}
+	if retval := retvalOf(reply); retval != 0 {
+		return link.Result{Reply: reply, Err: &link.RetvalError{Message: req.GetMessageName(), Retval: retval}}
+	}
+	return link.Result{Reply: reply}
 }
 
 // Dump satisfies link.Caller.

@@ -263,37 +263,22 @@ func (d *Stream) do(req api.Message) link.Result {
 		d.Disconnect("injected: an answer got lost")
 		err = errInjected
 	}
-	switch {
-	case errors.Is(err, simulator.ErrUnknownMessage):
-		return link.Result{Err: fmt.Errorf("%w: %s", link.ErrUnsupported, req.GetMessageName())}
-	case err != nil:
-		return link.Result{Err: fmt.Errorf("%w: %s: %w", link.ErrUnknown, req.GetMessageName(), err)}
-	}
-	if retval := retvalOf(reply); retval != 0 {
-		return link.Result{Reply: reply, Err: &link.RetvalError{Message: req.GetMessageName(), Retval: retval}}
-	}
-	return link.Result{Reply: reply}
+	return outcome(req, reply, err)
 }
 
 // execute passes a request to VPP, counts writes and reports changes of rows.
 func (d *Stream) execute(req api.Message) (api.Message, error) {
-	replies, err := d.VPP.Exec(req)
-	if err == nil && len(replies) != 1 {
-		err = fmt.Errorf("%d replies", len(replies))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if Changes(req) {
+	reply, err := execute(d.VPP, req)
+	if err == nil && Changes(req) {
 		d.Writes++
 		if d.After != nil {
 			d.After(req)
 		}
-		if change, is := RowChangeOf(req); is && d.changed != nil && retvalOf(replies[0]) == 0 {
+		if change, is := RowChangeOf(req); is && d.changed != nil && retvalOf(reply) == 0 {
 			d.changed(change)
 		}
 	}
-	return replies[0], nil
+	return reply, err
 }
 
 func retvalOf(reply api.Message) int32 {
@@ -335,16 +320,7 @@ func (d *Stream) Dump(ctx context.Context, req api.Message, each func(api.Messag
 			return err
 		}
 	}
-	details, err := d.VPP.Exec(req)
-	if errors.Is(err, simulator.ErrUnknownMessage) {
-		return fmt.Errorf("%w: %s", link.ErrUnsupported, req.GetMessageName())
-	}
-	for _, m := range details {
-		if strings.HasSuffix(m.GetMessageName(), "_details") {
-			each(m)
-		}
-	}
-	return err
+	return d.Reader().Dump(ctx, req, each)
 }
 
 // rowsDump is the message that reads all rows.

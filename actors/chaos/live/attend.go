@@ -20,13 +20,6 @@ const (
 	readFor      = 10 * time.Second
 )
 
-// attend waits for the end of a fault and records its outcome. Each fault has a goroutine of its
-// own for it, which outlives the request.
-func (l *Live) attend(a *active) {
-	l.await(a)
-	l.conclude(a, l.watch(a))
-}
-
 // await returns when the fault has ended: stopped, at its deadline, or because the definition says
 // that it is over.
 func (l *Live) await(a *active) {
@@ -90,7 +83,9 @@ func (l *Live) watch(a *active) (v verdict) {
 				// a kill, or a hook that ran when the fault ended, may have led to
 				// a quarantine
 				released = now
-				l.releaseQuarantine(a)
+				if state, found := l.system.Actor(a.path); found && state.State == runtime.StateQuarantined {
+					_ = l.system.ResetBackoff(a.path)
+				}
 			}
 		case since.IsZero():
 			since = now
@@ -145,13 +140,6 @@ func (l *Live) worsened(a *active) string {
 	ctx, cancel := context.WithTimeout(l.ctx, askFor)
 	defer cancel()
 	return worse(a.began.complaints, complaints(ctx, l.cfg.World))
-}
-
-// releaseQuarantine restarts the actor of a fault that has ended, if it is in quarantine.
-func (l *Live) releaseQuarantine(a *active) {
-	if state, found := l.system.Actor(a.path); found && state.State == runtime.StateQuarantined {
-		_ = l.system.ResetBackoff(a.path)
-	}
 }
 
 // readBack compares VPP with the desired state; "" = they are equal.

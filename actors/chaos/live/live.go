@@ -136,7 +136,7 @@ func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Rec
 		return Record{}, l.refused(who, f, err)
 	}
 	l.cfg.Log.Warn("chaos fault injected", "id", record.ID, "actor", record.Actor, "fault", f.String(), "who", who)
-	l.journal(record.Actor, fmt.Sprintf("chaos/%d", record.ID), record.line()+", by "+who, "")
+	l.journal(record.Actor, fmt.Sprintf("chaos/%d", record.ID), fmt.Sprintf("#%d %s, by %s", record.ID, record.What, who), "")
 	return record, nil
 }
 
@@ -227,7 +227,10 @@ func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, bega
 	if !a.def.Lasts() {
 		l.end(a, "done")
 	}
-	l.tasks.Go(func() { l.attend(a) })
+	l.tasks.Go(func() { // each fault has a goroutine of its own, which outlives the request
+		l.await(a)
+		l.conclude(a, l.watch(a))
+	})
 	return *record, nil
 }
 

@@ -157,7 +157,7 @@ func (p *Policy) Network(to *runtime.Mailbox, msg any) []time.Duration {
 // between reports whether a message is one that actors send each other.
 func between(msg any) bool {
 	t := reflect.TypeOf(msg)
-	return t != nil && strings.HasPrefix(t.String(), "*messages.") && t.String() != "*messages.Inspect"
+	return t != nil && strings.HasPrefix(t.String(), "*messages.")
 }
 
 // typeName is the type of a message without its package, as introspection shows it.

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -59,9 +58,6 @@ type Record struct {
 
 // Over reports whether the record is final.
 func (r *Record) Over() bool { return r.State != StateActive && r.State != StateRecovering }
-
-// line identifies the fault in the journal and the log.
-func (r *Record) line() string { return fmt.Sprintf("#%d %s", r.ID, r.What) }
 
 // Status is the state of all faults and of the latest drill.
 type Status struct {

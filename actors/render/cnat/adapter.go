@@ -360,7 +360,8 @@ func (a *adapter) Adopt(read any, known bool) (drifted []rule.Key, settings int)
 	if !known || before == nil {
 		return nil, 0
 	}
-	for _, op := range a.settingOps() {
+	first, last := cnat.DiffSettings(a.have, a.settingsWanted())
+	for _, op := range append(first, last...) {
 		tables, had := before.Attached[op.Interface]
 		// otherwise VPP has not got it yet
 		had = had && (tables == nil || *tables == op.Tables)

@@ -40,12 +40,6 @@ func tablesOf(i *messages.Interface) *cnat.Tables {
 	return &cnat.Tables{Host: i.GetLocal() && !pod, Outside: !i.GetLocal() && !pod}
 }
 
-// settingOps are the operations on settings and interfaces.
-func (a *adapter) settingOps() []cnat.Op {
-	before, after := cnat.DiffSettings(a.have, a.settingsWanted())
-	return append(before, after...)
-}
-
 // Work satisfies render.Kind: settings and interfaces first, then the rows that have to be deleted
 // before they can be added, then all other rows.
 func (a *adapter) Work(steps []render.Chosen[rule.Key]) render.Work[rule.Key] {

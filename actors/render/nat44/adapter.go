@@ -57,7 +57,7 @@ type adapter struct {
 func New(config nat44.Config) render.Renderer[object] {
 	a := &adapter{
 		progress: &render.Progress[object]{}, config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
-		ranges: newRanges(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), external: newExternalConfig(), rests: rests{},
+		ranges: newRanges(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), external: externalConfig{gone: map[object]bool{}}, rests: rests{},
 		drains: newDrains(config.DrainLimit), users: map[uint64]int32{}, doubtful: map[object]bool{},
 	}
 	a.claims = render.NewClaims(render.Rules[object, nat44.Row, nat44.Row]{

@@ -40,8 +40,6 @@ type externalConfig struct {
 	stale   bool // the status that was sent may be outdated
 }
 
-func newExternalConfig() externalConfig { return externalConfig{gone: map[object]bool{}} }
-
 func (*adapter) Asks() []string { return []string{address.External} }
 
 // Handle satisfies render.Mail: external configuration, the ends of rests, and the numbers
@@ -49,19 +47,15 @@ func (*adapter) Asks() []string { return []string{address.External} }
 func (a *adapter) Handle(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *external.Wants:
-		a.handleExternal(m)
+		if o := &a.external; o.wants == nil || m.Generation > o.wants.Generation {
+			a.adoptExternal(m)
+		}
 	case *sessions.Counted:
 		a.handleSessions(c, m)
 	case *listRested:
 		a.drains.resting = false
 	case *rested:
 		a.rests.over(m)
-	}
-}
-
-func (a *adapter) handleExternal(m *external.Wants) {
-	if o := &a.external; o.wants == nil || m.Generation > o.wants.Generation {
-		a.adoptExternal(m)
 	}
 }
 

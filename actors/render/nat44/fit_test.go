@@ -16,7 +16,7 @@ import (
 // asking makes plans of services that need so many rules.
 func asking(needs ...any) (plans []*acl.ServicePlan) {
 	for i := 0; i < len(needs); i += 2 {
-		plans = append(plans, &acl.ServicePlan{Service: needs[i].(string), Needs: needs[i+1].(int)})
+		plans = append(plans, &acl.ServicePlan{Plan: rule.Plan{Service: needs[i].(string)}, Needs: needs[i+1].(int)})
 	}
 	return plans
 }
@@ -90,7 +90,7 @@ func TestFitIsFair(t *testing.T) {
 		for i := range rapid.IntRange(0, 40).Draw(t, "services") {
 			namespace := rapid.StringMatching("[a-e]").Draw(t, "namespace")
 			n := rapid.OneOf(rapid.IntRange(0, 9), rapid.IntRange(0, acl.MaxServiceRules)).Draw(t, "needs")
-			plan := &acl.ServicePlan{Service: fmt.Sprint(namespace, "/", i), Needs: n}
+			plan := &acl.ServicePlan{Plan: rule.Plan{Service: fmt.Sprint(namespace, "/", i)}, Needs: n}
 			plans = append(plans, plan)
 			needs[namespace] += plan.Needs
 		}

@@ -52,7 +52,7 @@ type Config struct {
 func New(config Config) render.Renderer[netip.Prefix] {
 	a := &adapter{config: config.Plan, fixed: len(config.Networks) > 0, refused: map[string][]*messages.Frontend{}, have: routes.NewState()}
 	a.claims = render.NewClaims(render.Rules[netip.Prefix, routes.Claim, routes.Route]{
-		Order: routes.ComparePrefixes, Resolve: a.resolve, Same: func(x, y routes.Route) bool { return x == y }, Shared: true,
+		Order: netip.Prefix.Compare, Resolve: a.resolve, Same: func(x, y routes.Route) bool { return x == y }, Shared: true,
 	})
 	a.claims.Set(networks, 0, routes.Networks(config.Networks))
 	return render.Renderer[netip.Prefix]{Name: Name, Noun: "routes", Claims: a.claims, Kind: a, Remove: remove}

@@ -41,7 +41,7 @@ func held(s *rendertest.Stage) (all []string) {
 	for place, kind := range state.Routes {
 		kinds[place.Prefix] = kind.String()
 	}
-	for _, p := range slices.SortedFunc(maps.Keys(kinds), routesvpp.ComparePrefixes) {
+	for _, p := range slices.SortedFunc(maps.Keys(kinds), netip.Prefix.Compare) {
 		all = append(all, p.String()+" "+kinds[p])
 	}
 	return all

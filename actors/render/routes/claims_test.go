@@ -26,7 +26,7 @@ func differing(before, after map[netip.Prefix]routes.Route) (all []netip.Prefix)
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, routes.ComparePrefixes)
+	slices.SortFunc(all, netip.Prefix.Compare)
 	return all
 }
 

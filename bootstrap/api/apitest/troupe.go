@@ -204,6 +204,14 @@ func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
 	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Page: api.Page[api.Interface]{Items: []api.Interface{uplink}}}, nil
 }
 
+// Addresses satisfies api.Reader: there are none.
+func (*Troupe) Addresses(context.Context) (*api.Addresses, error) {
+	return &api.Addresses{Page: api.Page[api.Address]{Items: []api.Address{}}}, nil
+}
+
+// ChangeAddresses satisfies api.Controller.
+func (*Troupe) ChangeAddresses(context.Context, api.AddressesRequest) error { return nil }
+
 // Packet satisfies api.Reader: every frontend forwards to its one endpoint.
 func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Packet, error) {
 	t.mu.Lock()

@@ -229,6 +229,16 @@ func (s *Server) startResync(w http.ResponseWriter, r *http.Request) {
 	accepted(w, struct{}{}, err)
 }
 
+// changeAddresses answers POST /api/v1/addresses.
+func (s *Server) changeAddresses(w http.ResponseWriter, r *http.Request) {
+	var request api.AddressesRequest
+	err := decodeBody(r, &request)
+	if err == nil {
+		err = s.backend.ChangeAddresses(r.Context(), request)
+	}
+	accepted(w, struct{}{}, err)
+}
+
 // command answers POST /api/v1/actors/{path}:verb.
 func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	path, what, err := splitActor(r.PathValue("path"))

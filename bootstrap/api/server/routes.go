@@ -86,9 +86,10 @@ func (s *Server) resources(control bool) map[string]methods {
 func (s *Server) resourcesOfAgent(control bool) map[string]methods {
 	changes := guard{s, control}
 	return map[string]methods{
-		"/openapi.json":  {http.MethodGet: describe},
-		"/api/v1/trace":  {http.MethodGet: s.traces(control)},
-		"/api/v1/resync": {http.MethodGet: answer(plain(s.backend.Resync)), http.MethodPost: changes.only(s.startResync)},
+		"/openapi.json":     {http.MethodGet: describe},
+		"/api/v1/trace":     {http.MethodGet: s.traces(control)},
+		"/api/v1/resync":    {http.MethodGet: answer(plain(s.backend.Resync)), http.MethodPost: changes.only(s.startResync)},
+		"/api/v1/addresses": {http.MethodGet: answer(paged(s.backend.Addresses, func(a *api.Address) string { return a.Address })), http.MethodPost: changes.only(s.changeAddresses)},
 		"/api/v1/chaos": {
 			http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
 		},

@@ -44,6 +44,7 @@ func collect(ctx context.Context, c *cli.Client, name string, limit int64) *api.
 	n.Resync = one[api.Resync](ctx, n, "resync")
 	n.Services = all[api.Service](ctx, n, "services")
 	n.Interfaces = whole[api.Interfaces, api.Interface](ctx, n, "interfaces")
+	n.Addresses = whole[api.Addresses, api.Address](ctx, n, "addresses")
 	n.Nodes = whole[api.Nodes, api.Node](ctx, n, "nodes")
 	n.Sessions = one[api.Sessions](ctx, n, "sessions")
 	n.Diff = one[api.Diff](ctx, n, "diff")

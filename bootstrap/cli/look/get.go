@@ -48,6 +48,8 @@ func serviceSessionsTable(c *cli.Columns, s *api.ServiceSessions) {
 }
 
 // interfacesTable prints interfaces.
+func addressesTable(c *cli.Columns, all *api.Addresses) { c.Table("", all.Items) }
+
 func interfacesTable(c *cli.Columns, set *api.Interfaces) { c.Table("", set.Items) }
 
 // nodesTable prints the nodes, this one with the state of its claim, and the approximations of this
@@ -118,6 +120,51 @@ func resyncTable(c *cli.Columns, state *api.Resync) {
 	}
 	c.Table("Healing", state.Healing)
 	c.Table("Unhealthy", state.Ill)
+}
+
+// AddressesCommands returns `troupe addresses leave` and `troupe addresses join`.
+func AddressesCommands(std cli.Streams) (all []*cobra.Command) {
+	for use, short := range map[string]string{
+		"leave": "Give up all load-balancer addresses of this node, before its VPP stops",
+		"join":  "Take part in elections for addresses again",
+	} {
+		cmd := &cobra.Command{
+			Use: use, Short: short, Args: cobra.NoArgs,
+			Long: short + ". A restart of\nVPP or of the agent ends what 'leave' asks for. It needs the control socket.",
+		}
+		c := NewControl(cmd)
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+			request := api.AddressesRequest{Leave: use == "leave"}
+			if err := c.Client().Post(cmd.Context(), "addresses", request); err != nil {
+				return err
+			}
+			all, err := awaitAddresses(cmd.Context(), c.Client(), request.Leave)
+			if err != nil {
+				return err
+			}
+			return c.Out.Print(std.Out, all, func(c *cli.Columns) { addressesTable(c, all) })
+		}
+		all = append(all, cmd)
+	}
+	return all
+}
+
+// awaitAddresses returns the addresses; after a leave when this node owns none any more.
+func awaitAddresses(ctx context.Context, c *cli.Client, left bool) (*api.Addresses, error) {
+	const patience, pause = 10 * time.Second, 50 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		all, err := cli.Whole[api.Addresses, api.Address](ctx, c, "addresses")
+		if err != nil || !left || !slices.ContainsFunc(all.Items, func(a api.Address) bool { return a.State != api.NoRouter }) {
+			return all, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait until this node owns no addresses: %w", ctx.Err())
+		}
+	}
 }
 
 // newResyncCommand returns `troupe resync`.

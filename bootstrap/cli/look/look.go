@@ -25,6 +25,7 @@ func Commands(std cli.Streams) []*cobra.Command {
 	get := cli.Group("get", "Query a running agent",
 		newGetServices(std), newGetService(std), newGetSessions(std), newGetActors(std), newGetTree(std), newGetEvents(std), newGetDiff(std),
 		newQuery(std, "interfaces", "List the interfaces of VPP with their roles", whole[api.Interfaces, api.Interface]("interfaces", interfacesTable)),
+		newQuery(std, "addresses", "List the load-balancer addresses of pools, and which of them this node owns", whole[api.Addresses, api.Address]("addresses", addressesTable)),
 		newQuery(std, "nodes", "List the nodes of the cluster with their IDs and addresses", whole[api.Nodes, api.Node]("nodes", nodesTable)),
 		newQuery(std, "resync", "Show the progress of the renderers, and repairs", Fetch("resync", nil, resyncTable)))
 	return []*cobra.Command{

@@ -8,6 +8,7 @@ import (
 	stdlog "log"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,20 +69,7 @@ func NewConnector(std cli.Streams) *cobra.Command {
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&dryRun, "dry-run", false, "print planned writes and held-back deletions, write nothing, and exit")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var errs []error
-		for _, list := range []struct {
-			flag  string
-			texts []string
-			into  *[]netip.Prefix
-		}{{"service-cidr", ranges, &cfg.ServiceCIDRs}, {"cluster-cidr", pods, &cfg.PodCIDRs}, {"deny-cidr", deny, &cfg.Deny}} {
-			for _, text := range list.texts {
-				prefix, err := netip.ParsePrefix(text)
-				if err != nil {
-					errs = append(errs, fmt.Errorf("--%s %q: no network in CIDR notation", list.flag, text))
-				}
-				*list.into = append(*list.into, prefix.Masked())
-			}
-		}
+		errs := slices.Concat(prefixes("service-cidr", ranges, &cfg.ServiceCIDRs), prefixes("cluster-cidr", pods, &cfg.PodCIDRs), prefixes("deny-cidr", deny, &cfg.Deny))
 		if !ValidLevel(level) || logFormat != "text" && logFormat != "json" {
 			errs = append(errs, errors.New("--log-format must be text or json, --log-level debug, info, warn or error"))
 		}
@@ -98,6 +86,18 @@ func NewConnector(std cli.Streams) *cobra.Command {
 	}
 	cmd.AddCommand(newConnectorConfirm(std))
 	return cmd
+}
+
+// prefixes parses the networks of a flag.
+func prefixes(flag string, texts []string, into *[]netip.Prefix) (errs []error) {
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s %q: no network in CIDR notation", flag, text))
+		}
+		*into = append(*into, prefix.Masked())
+	}
+	return errs
 }
 
 // runConnector runs a connector until ctx ends or it fails.

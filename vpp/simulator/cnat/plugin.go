@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -53,7 +51,7 @@ type Translation struct {
 // Plugin is the state of the plugin in one incarnation of VPP. It is guarded by VPP.mu.
 type Plugin struct {
 	net          *vnet.Network
-	Translations pool.Pool[*Translation] // by id
+	Translations vnet.Pool[*Translation] // by id
 	ids          map[Key]uint32
 	users        map[netip.Addr]int  // translations and sessions, by VIP
 	real         map[netip.Addr]bool // VIPs that stay addresses of their own
@@ -109,7 +107,7 @@ func (p *Plugin) Delete(id uint32) int32 {
 func (p *Plugin) BelowICMP(addr netip.Addr) bool {
 	e := p.net.Tables[vnet.Family(addr)][0].Lookup(host(addr))
 	kind := e.Best().Paths[0].Kind
-	return e.Prefix.Bits() < addr.BitLen() && (kind == fib.Unreach || kind == fib.Prohibit)
+	return e.Prefix.Bits() < addr.BitLen() && (kind == vnet.Unreach || kind == vnet.Prohibit)
 }
 
 // RealBelowICMP reports whether BelowICMP is true for a VIP that stays an address of its own.
@@ -129,7 +127,7 @@ func (p *Plugin) hold(vip netip.Addr, realIP bool) {
 		return
 	}
 	if p.real[vip] = realIP; !realIP {
-		p.net.Tables[vnet.Family(vip)][0].Set(host(vip), fib.SourceCNAT, []fib.Path{{Kind: fib.Drop, SwIf: pool.None, Weight: 1}})
+		p.net.Tables[vnet.Family(vip)][0].Set(host(vip), vnet.SourceCNAT, []vnet.Path{{Kind: vnet.Drop, SwIf: vnet.None, Weight: 1}})
 	}
 }
 
@@ -138,7 +136,7 @@ func (p *Plugin) release(vip netip.Addr) {
 	if p.users[vip]--; p.users[vip] == 0 {
 		delete(p.users, vip)
 		delete(p.real, vip)
-		p.net.Tables[vnet.Family(vip)][0].Remove(host(vip), fib.SourceCNAT)
+		p.net.Tables[vnet.Family(vip)][0].Remove(host(vip), vnet.SourceCNAT)
 	}
 }
 

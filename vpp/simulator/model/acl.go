@@ -9,7 +9,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -17,12 +17,15 @@ import (
 // answer "unimplemented".
 func registerACL(r Registry) {
 	write(r, aclAddReplace)
-	write(r, aclDel)
+	// ACLDel refuses an ACL that an interface uses, with different return codes for input and output
+	// lists.
+	write(r, func(c *Call, req *acl.ACLDel) {
+		c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
+	})
 	write(r, aclInterfaceAddDel)
 	write(r, aclInterfaceSetList)
 	Read(r, aclDump)
 	Read(r, aclInterfaceListDump)
-	Read(r, aclGetVersion)
 }
 
 // maxACLTag is the longest tag: VPP refuses one that has no NUL in its field.
@@ -79,12 +82,6 @@ func aclPrefix(w ip_types.Prefix) (netip.Prefix, bool) {
 	return p, ok && p == p.Masked()
 }
 
-// aclDel refuses an ACL that an interface uses, with different return codes for input and output
-// lists.
-func aclDel(c *Call, req *acl.ACLDel) {
-	c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
-}
-
 // aclInterfaceAddDel changes one entry of the list of an interface. The position of a new entry is
 // the end of the list.
 func aclInterfaceAddDel(c *Call, req *acl.ACLInterfaceAddDel) {
@@ -109,7 +106,7 @@ func aclInterfaceSetList(c *Call, req *acl.ACLInterfaceSetACLList) {
 // aclDump lists one ACL, or all of them for ~0.
 func aclDump(c *Call, req *acl.ACLDump) {
 	for index, l := range c.ACLs.All.All {
-		if req.ACLIndex == pool.None || req.ACLIndex == index {
+		if req.ACLIndex == vnet.None || req.ACLIndex == index {
 			c.Reply(&acl.ACLDetails{ACLIndex: index, Tag: l.Tag, R: encodeACL(l.Rules)})
 		}
 	}
@@ -120,7 +117,7 @@ func encodeACL(rules []aclRule) []acl_types.ACLRule {
 	encoded := make([]acl_types.ACLRule, len(rules))
 	for i, r := range rules {
 		encoded[i] = acl_types.ACLRule{
-			IsPermit: acl_types.ACLAction(r.Action), SrcPrefix: ToPrefix(r.Src), DstPrefix: ToPrefix(r.Dst), Proto: ip_types.IPProto(r.Proto),
+			IsPermit: acl_types.ACLAction(r.Action), SrcPrefix: forwarding.Prefix(r.Src), DstPrefix: forwarding.Prefix(r.Dst), Proto: ip_types.IPProto(r.Proto),
 			SrcportOrIcmptypeFirst: r.SrcPort[0], SrcportOrIcmptypeLast: r.SrcPort[1],
 			DstportOrIcmpcodeFirst: r.DstPort[0], DstportOrIcmpcodeLast: r.DstPort[1],
 			TCPFlagsMask: uint8(r.Mask), TCPFlagsValue: uint8(r.Flags),
@@ -133,7 +130,7 @@ func encodeACL(rules []aclRule) []acl_types.ACLRule {
 // interfaces without ACLs.
 func aclInterfaceListDump(c *Call, req *acl.ACLInterfaceListDump) {
 	for index := range c.Interfaces.All {
-		if uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != index {
+		if uint32(req.SwIfIndex) != vnet.None && uint32(req.SwIfIndex) != index {
 			continue
 		}
 		l := c.ACLs.Of(index)
@@ -141,9 +138,4 @@ func aclInterfaceListDump(c *Call, req *acl.ACLInterfaceListDump) {
 			SwIfIndex: interface_types.InterfaceIndex(index), NInput: uint8(len(l.In)), Acls: slices.Concat(l.In, l.Out),
 		})
 	}
-}
-
-// aclGetVersion answers with the API version of the plugin in VPP 25.10.
-func aclGetVersion(c *Call, _ *acl.ACLPluginGetVersion) {
-	c.Reply(&acl.ACLPluginGetVersionReply{Major: 1, Minor: 4})
 }

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -41,13 +40,8 @@ type aclLists struct {
 
 // aclPlugin is the state of the ACL plugin.
 type aclPlugin struct {
-	All   pool.Pool[*aclList]
+	All   vnet.Pool[*aclList]
 	lists map[uint32]*aclLists
-}
-
-// newACLPlugin returns the plugin without access lists.
-func newACLPlugin() *aclPlugin {
-	return &aclPlugin{lists: make(map[uint32]*aclLists)}
 }
 
 // Of returns the lists of an interface, empty ones if it has none.
@@ -60,7 +54,7 @@ func (a *aclPlugin) Of(swIf uint32) *aclLists {
 
 // AddReplace stores an ACL under a new index (none) or in place.
 func (a *aclPlugin) AddReplace(index uint32, l *aclList) (uint32, int32) {
-	if index == pool.None {
+	if index == vnet.None {
 		return a.All.Put(l), vnet.RetOK
 	}
 	old, ok := a.All.Get(index)

@@ -7,21 +7,37 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	cnatmodel "github.com/troupe-vpp/troupe/vpp/simulator/cnat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // registerCNAT registers the messages of the cnat plugin.
 func registerCNAT(r Registry) {
 	write(r, cnatTranslationUpdate)
-	write(r, cnatTranslationDel)
+	write(r, func(c *Call, req *cnat.CnatTranslationDel) {
+		c.Reply(&cnat.CnatTranslationDelReply{Retval: c.CNAT.Delete(req.ID)})
+	})
 	Read(r, cnatTranslationDump)
 	Read(r, cnatSessionDump)
-	write(r, cnatSessionPurge)
-	write(r, cnatSetSnatAddresses)
-	Read(r, cnatGetSnatAddresses)
-	write(r, cnatSetSnatPolicy)
+	write(r, func(c *Call, _ *cnat.CnatSessionPurge) {
+		c.CNAT.Purge()
+		c.Reply(&cnat.CnatSessionPurgeReply{})
+	})
+	write(r, func(c *Call, req *cnat.CnatSetSnatAddresses) {
+		s := &c.CNAT.SNAT
+		s.IP4, s.IP6, s.SwIf = netip.AddrFrom4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
+		c.Reply(&cnat.CnatSetSnatAddressesReply{})
+	})
+	Read(r, func(c *Call, _ *cnat.CnatGetSnatAddresses) {
+		s := &c.CNAT.SNAT
+		c.Reply(&cnat.CnatGetSnatAddressesReply{
+			SnatIP4: ToIP4(s.IP4), SnatIP6: s.IP6.As16(), SwIfIndex: interface_types.InterfaceIndex(s.SwIf),
+		})
+	})
+	write(r, func(c *Call, req *cnat.CnatSetSnatPolicy) {
+		c.Reply(&cnat.CnatSetSnatPolicyReply{Retval: c.CNAT.SNAT.SetPolicy(uint8(req.Policy))})
+	})
 	write(r, cnatSnatPolicyAddDelIf)
 	write(r, cnatSnatPolicyAddDelExcludePfx)
 }
@@ -36,7 +52,7 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 		return
 	}
 	if !namedProto(uint8(t.IPProto)) {
-		c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetInvalidProtocol, ID: pool.None})
+		c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetInvalidProtocol, ID: vnet.None})
 		return
 	}
 	row := &cnatmodel.Translation{
@@ -56,10 +72,6 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	c.Reply(&cnat.CnatTranslationUpdateReply{ID: id})
 }
 
-func cnatTranslationDel(c *Call, req *cnat.CnatTranslationDel) {
-	c.Reply(&cnat.CnatTranslationDelReply{Retval: c.CNAT.Delete(req.ID)})
-}
-
 // cnatTranslationDump leaves out is_real_ip, the flags and the flow hash, as VPP does.
 func cnatTranslationDump(c *Call, _ *cnat.CnatTranslationDump) {
 	for id, t := range c.CNAT.Translations.All {
@@ -77,35 +89,13 @@ func cnatTranslationDump(c *Call, _ *cnat.CnatTranslationDump) {
 // cnatSessionDump lists each direction by itself. VPP fills in no timestamp.
 func cnatSessionDump(c *Call, _ *cnat.CnatSessionDump) {
 	at := func(ap netip.AddrPort) cnat.CnatEndpoint {
-		return toEndpoint(cnatmodel.Endpoint{Addr: ap.Addr(), SwIf: pool.None, Port: ap.Port()})
+		return toEndpoint(cnatmodel.Endpoint{Addr: ap.Addr(), SwIf: vnet.None, Port: ap.Port()})
 	}
 	for _, s := range c.CNAT.Sessions() {
 		c.Reply(&cnat.CnatSessionDetails{Session: cnat.CnatSession{
 			Src: at(s.Src), Dst: at(s.Dst), New: at(s.New), IPProto: ip_types.IPProto(s.Proto), Location: s.Location,
 		}})
 	}
-}
-
-func cnatSessionPurge(c *Call, _ *cnat.CnatSessionPurge) {
-	c.CNAT.Purge()
-	c.Reply(&cnat.CnatSessionPurgeReply{})
-}
-
-func cnatSetSnatAddresses(c *Call, req *cnat.CnatSetSnatAddresses) {
-	s := &c.CNAT.SNAT
-	s.IP4, s.IP6, s.SwIf = FromIP4(req.SnatIP4), netip.AddrFrom16(req.SnatIP6), uint32(req.SwIfIndex)
-	c.Reply(&cnat.CnatSetSnatAddressesReply{})
-}
-
-func cnatGetSnatAddresses(c *Call, _ *cnat.CnatGetSnatAddresses) {
-	s := &c.CNAT.SNAT
-	c.Reply(&cnat.CnatGetSnatAddressesReply{
-		SnatIP4: ToIP4(s.IP4), SnatIP6: s.IP6.As16(), SwIfIndex: interface_types.InterfaceIndex(s.SwIf),
-	})
-}
-
-func cnatSetSnatPolicy(c *Call, req *cnat.CnatSetSnatPolicy) {
-	c.Reply(&cnat.CnatSetSnatPolicyReply{Retval: c.CNAT.SNAT.SetPolicy(uint8(req.Policy))})
 }
 
 func cnatSnatPolicyAddDelIf(c *Call, req *cnat.CnatSnatPolicyAddDelIf) {
@@ -137,11 +127,11 @@ func namedProto(proto uint8) bool {
 // fromEndpoint decodes an endpoint. Its if_af counts only with an interface, which the model does
 // not resolve.
 func fromEndpoint(e cnat.CnatEndpoint) cnatmodel.Endpoint {
-	return cnatmodel.Endpoint{Addr: FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
+	return cnatmodel.Endpoint{Addr: forwarding.FromAddress(e.Addr), SwIf: uint32(e.SwIfIndex), Port: e.Port}
 }
 
 // toEndpoint encodes an endpoint; VPP fills in if_af from the address.
 func toEndpoint(e cnatmodel.Endpoint) cnat.CnatEndpoint {
-	addr := ToAddress(e.Addr)
+	addr := forwarding.Address(e.Addr)
 	return cnat.CnatEndpoint{Addr: addr, SwIfIndex: interface_types.InterfaceIndex(e.SwIf), IfAf: addr.Af, Port: e.Port}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator/cnat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
@@ -67,16 +66,16 @@ func (m *Model) run(t *nat.Transit, v *vnet.Verdict) {
 	}
 	h := m.Forward(t.Table(), t.Dst.Addr())
 	switch h.Kind {
-	case fib.Local:
+	case vnet.Receive:
 		v.Action, v.Reason = vnet.Local, h.Reason
 		if m.SessionLayer && (t.Proto == vnet.ProtoTCP || t.Proto == vnet.ProtoUDP) {
 			m.refuse(t, v, h.Table)
 		}
 		return
-	case fib.Unreach, fib.Prohibit:
+	case vnet.Unreach, vnet.Prohibit:
 		v.Action, v.Reason = vnet.Rejected, h.Reason
 		return
-	case fib.NextHop:
+	case vnet.NextHop:
 	default:
 		t.Drop(h.Reason)
 		return
@@ -108,7 +107,7 @@ func (m *Model) refuse(t *nat.Transit, v *vnet.Verdict, table uint32) {
 	switch {
 	case !m.Known(table, src):
 		t.Drop("source lookup miss")
-	case m.Forward(back, src).Kind != fib.NextHop:
+	case m.Forward(back, src).Kind != vnet.NextHop:
 		t.Drop("no route for the answer")
 	default:
 		v.Action, v.Reason = vnet.Rejected, "nothing listens there"

@@ -3,40 +3,32 @@ package model
 import (
 	"slices"
 
-	"go.fd.io/govpp/binapi/af_packet"
 	"go.fd.io/govpp/binapi/arp"
 	"go.fd.io/govpp/binapi/feature"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/l2"
-	"go.fd.io/govpp/binapi/tapv2"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// registerInterface registers the messages of the interface, tapv2 and af_packet APIs.
+// registerInterface registers the messages of the interface API.
 func registerInterface(r Registry) {
-	write(r, createLoopback)
+	// CreateLoopback makes a loopback with the first free instance number.
+	write(r, func(c *Call, req *interfaces.CreateLoopback) {
+		index := c.CreateLoopback(req.MacAddress)
+		c.Reply(&interfaces.CreateLoopbackReply{SwIfIndex: interface_types.InterfaceIndex(index)})
+	})
 	write(r, deleteLoopback)
 	write(r, swInterfaceSetFlags)
 	write(r, swInterfaceAddDelAddress)
 	write(r, swInterfaceSetTable)
 	write(r, swInterfaceSetUnnumbered)
-	write(r, swInterfaceTagAddDel)
 	Read(r, swInterfaceDump)
 	Read(r, swInterfaceGetTable)
-	Read(r, swInterfaceTapV2Dump)
-	Read(r, afPacketDump)
 	Register(r, ClassSession, wantInterfaceEvents)
-}
-
-// createLoopback makes a loopback with the first free instance number.
-func createLoopback(c *Call, req *interfaces.CreateLoopback) {
-	index := c.CreateLoopback(req.MacAddress)
-	c.Reply(&interfaces.CreateLoopbackReply{SwIfIndex: interface_types.InterfaceIndex(index)})
 }
 
 // deleteLoopback refuses interfaces of other kinds.
@@ -109,33 +101,16 @@ func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered)
 	case req.IsAdd:
 		borrower.Borrows = uint32(req.SwIfIndex)
 	default:
-		borrower.Borrows = pool.None
+		borrower.Borrows = vnet.None
 	}
 	c.Reply(&interfaces.SwInterfaceSetUnnumberedReply{Retval: retval})
-}
-
-// swInterfaceTagAddDel sets the tag of an interface. VPP refuses an empty one and cuts a long one.
-func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
-	i := c.Interface(uint32(req.SwIfIndex))
-	retval := vnet.RetOK
-	switch {
-	case i == nil:
-		retval = vnet.RetInvalidSwIfIndex
-	case !req.IsAdd:
-		i.Tag = ""
-	case req.Tag == "":
-		retval = vnet.RetInvalidValue
-	default:
-		i.Tag = Clip(req.Tag)
-	}
-	c.Reply(&interfaces.SwInterfaceTagAddDelReply{Retval: retval})
 }
 
 // swInterfaceDump lists one interface, or all of them for index 0 and ~0. The model has no filter
 // by name.
 func swInterfaceDump(c *Call, req *interfaces.SwInterfaceDump) {
 	index := uint32(req.SwIfIndex)
-	if index != pool.None && index != 0 {
+	if index != vnet.None && index != 0 {
 		if i := c.Interface(index); i != nil {
 			c.Reply(interfaceDetails(i))
 		}
@@ -158,49 +133,17 @@ func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
 		Mtu:              []uint32{9000, 0, 0, 0},
 		InterfaceName:    i.Name,
 		InterfaceDevType: i.DevType,
-		Tag:              i.Tag,
 	}
 }
 
 // swInterfaceGetTable returns the id of the table of an interface, for one address family.
 func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
-	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
+	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: vnet.None}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
 		fam := FamilyBit(req.IsIPv6)
 		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
 	}
 	c.Reply(reply)
-}
-
-// swInterfaceTapV2Dump lists the tap interfaces with the name and the network namespace of the host
-// side.
-func swInterfaceTapV2Dump(c *Call, req *tapv2.SwInterfaceTapV2Dump) {
-	for _, i := range c.Interfaces.All {
-		if i.DevType != vnet.DevTap || (uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != i.Index) {
-			continue
-		}
-		c.Reply(&tapv2.SwInterfaceTapV2Details{
-			SwIfIndex:     i.Index,
-			ID:            i.Instance,
-			TxRingSz:      1024,
-			RxRingSz:      1024,
-			DevName:       i.Name,
-			HostIfName:    i.HostName,
-			HostNamespace: i.HostNamespace,
-		})
-	}
-}
-
-// afPacketDump lists the af_packet interfaces; the message has no filter.
-func afPacketDump(c *Call, _ *af_packet.AfPacketDump) {
-	for _, i := range c.Interfaces.All {
-		if i.DevType == vnet.DevAfPacket {
-			c.Reply(&af_packet.AfPacketDetails{
-				SwIfIndex:  interface_types.InterfaceIndex(i.Index),
-				HostIfName: i.HostName,
-			})
-		}
-	}
 }
 
 // wantInterfaceEvents subscribes a client, once, or ends its subscription.
@@ -233,39 +176,35 @@ func StatusFlags(adminUp, linkUp bool) interface_types.IfStatusFlags {
 // registerBridge registers the dumps of bridge domains and of proxy ARP.
 func registerBridge(r Registry) {
 	Read(r, bridgeDomainDump)
-	Read(r, proxyARPDump)
-	Read(r, proxyARPInterfaceDump)
+	// ProxyArpDump lists the ranges of proxy ARP.
+	Read(r, func(c *Call, _ *arp.ProxyArpDump) {
+		if c.Proxied.Low.IsValid() {
+			c.Reply(&arp.ProxyArpDetails{Proxy: arp.ProxyArp{Low: c.Proxied.Low.As4(), Hi: c.Proxied.High.As4()}})
+		}
+	})
+	// ProxyArpIntfcDump lists the interfaces with proxy ARP.
+	Read(r, func(c *Call, _ *arp.ProxyArpIntfcDump) {
+		for _, index := range c.Proxied.Interfaces {
+			c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})
+		}
+	})
 }
 
 // bridgeDomainDump lists one bridge domain, or all for ~0. The virtual interface is among the
 // members.
 func bridgeDomainDump(c *Call, req *l2.BridgeDomainDump) {
 	for _, b := range c.Bridges {
-		if req.BdID != pool.None && req.BdID != b.ID {
+		if req.BdID != vnet.None && req.BdID != b.ID {
 			continue
 		}
 		d := &l2.BridgeDomainDetails{
-			BdID: b.ID, Flood: true, UuFlood: true, Forward: true, Learn: true, UuFwdSwIfIndex: interface_types.InterfaceIndex(pool.None),
+			BdID: b.ID, Flood: true, UuFlood: true, Forward: true, Learn: true, UuFwdSwIfIndex: interface_types.InterfaceIndex(vnet.None),
 			BviSwIfIndex: interface_types.InterfaceIndex(b.Virtual), SwIfDetails: []l2.BridgeDomainSwIf{{SwIfIndex: interface_types.InterfaceIndex(b.Virtual)}},
 		}
 		for _, m := range b.Members {
 			d.SwIfDetails = append(d.SwIfDetails, l2.BridgeDomainSwIf{SwIfIndex: interface_types.InterfaceIndex(m.Index), Shg: m.Group})
 		}
 		c.Reply(d)
-	}
-}
-
-// proxyARPDump lists the ranges of proxy ARP.
-func proxyARPDump(c *Call, _ *arp.ProxyArpDump) {
-	if c.Proxied.Low.IsValid() {
-		c.Reply(&arp.ProxyArpDetails{Proxy: arp.ProxyArp{Low: c.Proxied.Low.As4(), Hi: c.Proxied.High.As4()}})
-	}
-}
-
-// proxyARPInterfaceDump lists the interfaces with proxy ARP.
-func proxyARPInterfaceDump(c *Call, _ *arp.ProxyArpIntfcDump) {
-	for _, index := range c.Proxied.Interfaces {
-		c.Reply(&arp.ProxyArpIntfcDetails{SwIfIndex: index})
 	}
 }
 

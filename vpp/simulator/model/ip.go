@@ -11,8 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_neighbor"
 	"go.fd.io/govpp/binapi/ip_types"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -20,12 +19,30 @@ import (
 func registerIP(r Registry) {
 	Read(r, ipAddressDump)
 	Read(r, ipTableDump)
-	Read(r, ipRouteLookup)
-	Read(r, ipRouteLookupV2)
-	Read(r, ipRouteV2Dump)
+	// IPRouteLookup finds a route, exactly or by longest match.
+	Read(r, func(c *Call, req *ip.IPRouteLookup) {
+		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
+		c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: ip.IPRoute{
+			TableID: route.TableID, StatsIndex: route.StatsIndex, Prefix: route.Prefix, NPaths: route.NPaths, Paths: route.Paths,
+		}})
+	})
+	// IPRouteLookupV2 is IPRouteLookup with the source of the route in the reply.
+	Read(r, func(c *Call, req *ip.IPRouteLookupV2) {
+		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
+		c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
+	})
+	// IPRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
+	// wins.
+	Read(r, func(c *Call, req *ip.IPRouteV2Dump) {
+		c.eachRoute(req.Table, vnet.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
+	})
 	Read(r, ipUnnumberedDump)
 	write(r, ipTableAddDel)
-	write(r, ipRouteAddDel)
+	// IPRouteAddDel changes a route of the source API.
+	write(r, func(c *Call, req *ip.IPRouteAddDel) {
+		stats, retval := c.changeRoute(req.Route, vnet.SourceAPI, req.IsAdd, req.IsMultipath)
+		c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
+	})
 	write(r, ipRouteAddDelV2)
 }
 
@@ -38,7 +55,7 @@ func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 	}
 	for _, p := range i.Addrs {
 		if p.Addr().Is4() != req.IsIPv6 {
-			c.Reply(&ip.IPAddressDetails{SwIfIndex: req.SwIfIndex, Prefix: ip_types.AddressWithPrefix(ToPrefix(p))})
+			c.Reply(&ip.IPAddressDetails{SwIfIndex: req.SwIfIndex, Prefix: ip_types.AddressWithPrefix(forwarding.Prefix(p))})
 		}
 	}
 }
@@ -46,7 +63,7 @@ func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 // ipUnnumberedDump lists the interfaces that borrow addresses, with their lender.
 func ipUnnumberedDump(c *Call, req *ip.IPUnnumberedDump) {
 	for _, i := range c.Interfaces.All {
-		if i.Borrows != pool.None && (uint32(req.SwIfIndex) == pool.None || uint32(req.SwIfIndex) == i.Index) {
+		if i.Borrows != vnet.None && (uint32(req.SwIfIndex) == vnet.None || uint32(req.SwIfIndex) == i.Index) {
 			c.Reply(&ip.IPUnnumberedDetails{
 				SwIfIndex:   interface_types.InterfaceIndex(i.Index),
 				IPSwIfIndex: interface_types.InterfaceIndex(i.Borrows),
@@ -75,18 +92,12 @@ func ipTableAddDel(c *Call, req *ip.IPTableAddDel) {
 	c.Reply(&ip.IPTableAddDelReply{})
 }
 
-// ipRouteAddDel changes a route of the source API.
-func ipRouteAddDel(c *Call, req *ip.IPRouteAddDel) {
-	stats, retval := c.changeRoute(req.Route, fib.SourceAPI, req.IsAdd, req.IsMultipath)
-	c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
-}
-
 // ipRouteAddDelV2 changes a route of any source; 0 is the source API.
 func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 	route := ip.IPRoute{TableID: req.Route.TableID, Prefix: req.Route.Prefix, Paths: req.Route.Paths}
-	source := fib.Source(req.Route.Src)
+	source := vnet.Source(req.Route.Src)
 	if source == 0 {
-		source = fib.SourceAPI
+		source = vnet.SourceAPI
 	}
 	stats, retval := c.changeRoute(route, source, req.IsAdd, req.IsMultipath)
 	c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
@@ -95,7 +106,7 @@ func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 // changeRoute executes an ip_route_add_del and returns the index of the route's counters. A route
 // of a source that does not exist makes VPP read behind the end of its table: it crashes, or adds a
 // drop that beats every other source. The simulated one always crashes.
-func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath bool) (uint32, int32) {
+func (c *Call) changeRoute(route ip.IPRoute, source vnet.Source, add, multipath bool) (uint32, int32) {
 	if multipath { // the model replaces whole routes only
 		return 0, vnet.RetUnimplemented
 	}
@@ -104,7 +115,7 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 	if !ok {
 		return 0, vnet.RetNoSuchFIB
 	}
-	var paths []fib.Path
+	var paths []vnet.Path
 	for _, p := range route.Paths {
 		path, retval := c.decodePath(fam, p)
 		if retval != vnet.RetOK {
@@ -125,7 +136,7 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 		if c.CNAT.RealBelowICMP() {
 			c.Die(fmt.Sprintf("route %s has gone, and a real address of CNAT is below one that answers with ICMP", prefix))
 		}
-		return pool.None, vnet.RetOK
+		return vnet.None, vnet.RetOK
 	}
 	if !c.Sources.Known(source) {
 		c.Die(fmt.Sprintf("route %s of source %d, which does not exist", prefix, source))
@@ -139,20 +150,20 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 }
 
 // decodePath decodes a path as VPP does: its interface and next hop decide what kind of path it is.
-func (c *Call) decodePath(fam int, p fib_types.FibPath) (fib.Path, int32) {
-	path := fib.Path{SwIf: p.SwIfIndex, Weight: max(p.Weight, 1), Preference: p.Preference, Flags: uint32(p.Flags)}
+func (c *Call) decodePath(fam int, p fib_types.FibPath) (vnet.Path, int32) {
+	path := vnet.Path{SwIf: p.SwIfIndex, Weight: max(p.Weight, 1), Preference: p.Preference, Flags: uint32(p.Flags)}
 	switch p.Type {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL:
-		path.Kind = fib.Local
+		path.Kind = vnet.Receive
 		return path, vnet.RetOK
 	case fib_types.FIB_API_PATH_TYPE_DROP:
-		path.Kind, path.SwIf = fib.Drop, pool.None
+		path.Kind, path.SwIf = vnet.Drop, vnet.None
 		return path, vnet.RetOK
 	case fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH:
-		path.Kind, path.SwIf = fib.Unreach, pool.None
+		path.Kind, path.SwIf = vnet.Unreach, vnet.None
 		return path, vnet.RetOK
 	case fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT:
-		path.Kind, path.SwIf = fib.Prohibit, pool.None
+		path.Kind, path.SwIf = vnet.Prohibit, vnet.None
 		return path, vnet.RetOK
 	case fib_types.FIB_API_PATH_TYPE_NORMAL:
 		return c.decodeNormalPath(fam, p, path)
@@ -162,18 +173,18 @@ func (c *Call) decodePath(fam int, p fib_types.FibPath) (fib.Path, int32) {
 }
 
 // decodeNormalPath distinguishes attached, next-hop, recursive and lookup paths.
-func (c *Call) decodeNormalPath(fam int, p fib_types.FibPath, path fib.Path) (fib.Path, int32) {
+func (c *Call) decodeNormalPath(fam int, p fib_types.FibPath, path vnet.Path) (vnet.Path, int32) {
 	nextHop := netip.AddrFrom4(p.Nh.Address.GetIP4())
 	if p.Proto == fib_types.FIB_API_PATH_NH_PROTO_IP6 {
 		nextHop = netip.AddrFrom16(p.Nh.Address.GetIP6())
 	}
-	if path.SwIf != pool.None {
+	if path.SwIf != vnet.None {
 		if c.Interface(path.SwIf) == nil {
 			return path, vnet.RetNoMatchingInterface
 		}
-		path.Kind = fib.Attached
+		path.Kind = vnet.Attached
 		if !nextHop.IsUnspecified() {
-			path.Kind, path.NextHop = fib.NextHop, nextHop
+			path.Kind, path.NextHop = vnet.NextHop, nextHop
 		}
 		return path, vnet.RetOK
 	}
@@ -181,15 +192,15 @@ func (c *Call) decodeNormalPath(fam int, p fib_types.FibPath, path fib.Path) (fi
 	if !ok {
 		return path, vnet.RetNoSuchFIB
 	}
-	path.Kind, path.FIB = fib.Lookup, table
+	path.Kind, path.FIB = vnet.Lookup, table
 	if !nextHop.IsUnspecified() {
-		path.Kind, path.NextHop = fib.Recursive, nextHop
+		path.Kind, path.NextHop = vnet.Recursive, nextHop
 	}
 	return path, vnet.RetOK
 }
 
 // encodePath encodes a path for a client.
-func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
+func (c *Call) encodePath(fam int, p vnet.Path) fib_types.FibPath {
 	out := fib_types.FibPath{
 		SwIfIndex:  p.SwIf,
 		Weight:     p.Weight,
@@ -197,21 +208,21 @@ func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
 		Flags:      fib_types.FibPathFlags(p.Flags),
 		Proto:      fib_types.FibPathNhProto(fam),
 	}
-	if p.Kind == fib.Recursive || p.Kind == fib.Lookup {
-		out.SwIfIndex = pool.None
+	if p.Kind == vnet.Recursive || p.Kind == vnet.Lookup {
+		out.SwIfIndex = vnet.None
 		out.TableID = c.Tables[fam][p.FIB].ID
 	}
 	if p.NextHop.IsValid() {
-		out.Nh.Address = ToAddress(p.NextHop).Un
+		out.Nh.Address = forwarding.Address(p.NextHop).Un
 	}
 	switch p.Kind {
-	case fib.Local:
+	case vnet.Receive:
 		out.Type = fib_types.FIB_API_PATH_TYPE_LOCAL
-	case fib.Drop:
+	case vnet.Drop:
 		out.Type = fib_types.FIB_API_PATH_TYPE_DROP
-	case fib.Unreach:
+	case vnet.Unreach:
 		out.Type = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH
-	case fib.Prohibit:
+	case vnet.Prohibit:
 		out.Type = fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT
 	default:
 		out.Type = fib_types.FIB_API_PATH_TYPE_NORMAL
@@ -220,11 +231,11 @@ func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
 }
 
 // encodeRoute encodes an entry for a client.
-func (c *Call) encodeRoute(fam int, t *fib.Table, e *fib.Entry) ip.IPRouteV2 {
+func (c *Call) encodeRoute(fam int, t *vnet.Table, e *vnet.Entry) ip.IPRouteV2 {
 	route := ip.IPRouteV2{
 		TableID:    t.ID,
 		StatsIndex: e.Stats,
-		Prefix:     ToPrefix(e.Prefix),
+		Prefix:     forwarding.Prefix(e.Prefix),
 		Src:        uint8(e.Best().Source),
 	}
 	for _, p := range e.Best().Paths {
@@ -232,11 +243,6 @@ func (c *Call) encodeRoute(fam int, t *fib.Table, e *fib.Entry) ip.IPRouteV2 {
 	}
 	route.NPaths = uint8(len(route.Paths))
 	return route
-}
-
-// withoutSource is the older form of a route on the wire.
-func withoutSource(r ip.IPRouteV2) ip.IPRoute {
-	return ip.IPRoute{TableID: r.TableID, StatsIndex: r.StatsIndex, Prefix: r.Prefix, NPaths: r.NPaths, Paths: r.Paths}
 }
 
 // findRoute looks up a prefix, exactly or by longest match.
@@ -261,27 +267,9 @@ func (c *Call) findRoute(tableID uint32, p ip_types.Prefix, exact bool) (ip.IPRo
 	return c.encodeRoute(fam, t, e), vnet.RetOK
 }
 
-// ipRouteLookup finds a route, exactly or by longest match.
-func ipRouteLookup(c *Call, req *ip.IPRouteLookup) {
-	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
-	c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: withoutSource(route)})
-}
-
-// ipRouteLookupV2 is ipRouteLookup with the source of the route in the reply.
-func ipRouteLookupV2(c *Call, req *ip.IPRouteLookupV2) {
-	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
-	c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
-}
-
-// ipRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
-// wins.
-func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
-	c.eachRoute(req.Table, fib.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
-}
-
 // eachRoute visits the routes of a table; unless source is 0, only routes of this source that no
 // better one hides.
-func (c *Call) eachRoute(table ip.IPTable, source fib.Source, each func(ip.IPRouteV2)) {
+func (c *Call) eachRoute(table ip.IPTable, source vnet.Source, each func(ip.IPRouteV2)) {
 	fam := FamilyBit(table.IsIP6)
 	index, ok := c.FIBIndex(fam, table.TableID)
 	if !ok {
@@ -297,22 +285,18 @@ func (c *Call) eachRoute(table ip.IPTable, source fib.Source, each func(ip.IPRou
 
 // registerFIB registers the messages of the FIB API.
 func registerFIB(r Registry) {
-	Read(r, fibSourceDump)
-	write(r, fibSourceAdd)
-}
-
-// fibSourceAdd registers a source, also under a name that is taken: a client has to look for its
-// own sources before it adds them.
-func fibSourceAdd(c *Call, req *fibapi.FibSourceAdd) {
-	id := c.Sources.Add(req.Src.Name, req.Src.Priority)
-	c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})
-}
-
-// fibSourceDump lists all sources with the priority under which they were registered.
-func fibSourceDump(c *Call, _ *fibapi.FibSourceDump) {
-	for _, s := range c.Sources.All {
-		c.Reply(&fibapi.FibSourceDetails{Src: fibapi.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
-	}
+	// FibSourceDump lists all sources with the priority under which they were registered.
+	Read(r, func(c *Call, _ *fibapi.FibSourceDump) {
+		for _, s := range c.Sources.All {
+			c.Reply(&fibapi.FibSourceDetails{Src: fibapi.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
+		}
+	})
+	// FibSourceAdd registers a source, also under a name that is taken: a client has to look for its
+	// own sources before it adds them.
+	write(r, func(c *Call, req *fibapi.FibSourceAdd) {
+		id := c.Sources.Add(req.Src.Name, req.Src.Priority)
+		c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})
+	})
 }
 
 // registerNeighbor registers the messages of the ip_neighbor API.
@@ -324,8 +308,8 @@ func registerNeighbor(r Registry) {
 // ipNeighborAddDel adds or deletes an ARP or ND entry, with its host route unless a flag forbids
 // it.
 func ipNeighborAddDel(c *Call, req *ip_neighbor.IPNeighborAddDel) {
-	reply := &ip_neighbor.IPNeighborAddDelReply{StatsIndex: pool.None}
-	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: FromAddress(req.Neighbor.IPAddress)}
+	reply := &ip_neighbor.IPNeighborAddDelReply{StatsIndex: vnet.None}
+	key := vnet.NeighborKey{SwIf: uint32(req.Neighbor.SwIfIndex), Addr: forwarding.FromAddress(req.Neighbor.IPAddress)}
 	switch {
 	case c.Interface(key.SwIf) == nil:
 		reply.Retval = vnet.RetInvalidSwIfIndex
@@ -357,7 +341,7 @@ func ipNeighborDump(c *Call, req *ip_neighbor.IPNeighborDump) {
 				SwIfIndex:  interface_types.InterfaceIndex(key.SwIf),
 				Flags:      flags,
 				MacAddress: n.MAC,
-				IPAddress:  ToAddress(key.Addr),
+				IPAddress:  forwarding.Address(key.Addr),
 			},
 		})
 	}

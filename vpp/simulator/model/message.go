@@ -2,6 +2,7 @@ package model
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,14 +15,14 @@ import (
 	"strings"
 
 	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	// The messages of a package exist for the simulator only if the package is linked in;
 	// packages without handlers are named here.
-	_ "go.fd.io/govpp/binapi/af_packet"
 	_ "go.fd.io/govpp/binapi/cnat"
 	_ "go.fd.io/govpp/binapi/feature"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/memclnt"
-	_ "go.fd.io/govpp/binapi/tapv2"
 	_ "go.fd.io/govpp/binapi/vlib"
 	_ "go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/codec"
@@ -30,7 +31,7 @@ import (
 // coreAPIs are the API packages of the simulated VPP, before Options.WithoutPlugins removes some.
 var coreAPIs = []string{
 	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "arp", "l2", "feature",
-	"af_packet", "tapv2", "nat44_ed", "cnat", "acl",
+	"nat44_ed", "cnat", "acl", "vrrp",
 }
 
 // Fixed parts of the handshake: the client has to know the one of sockclnt_create before it has
@@ -180,29 +181,8 @@ func FamilyBit(ip6 bool) int {
 
 // FromPrefix decodes an API prefix, host bits included.
 func FromPrefix(p ip_types.Prefix) (netip.Prefix, bool) {
-	prefix := netip.PrefixFrom(FromAddress(p.Address), int(p.Len))
+	prefix := netip.PrefixFrom(forwarding.FromAddress(p.Address), int(p.Len))
 	return prefix, prefix.IsValid()
-}
-
-// ToPrefix encodes a prefix for the API, host bits included.
-func ToPrefix(p netip.Prefix) ip_types.Prefix {
-	return ip_types.Prefix{Address: ToAddress(p.Addr()), Len: uint8(p.Bits())}
-}
-
-// FromAddress decodes an API address.
-func FromAddress(a ip_types.Address) netip.Addr {
-	if a.Af == ip_types.ADDRESS_IP6 {
-		return netip.AddrFrom16(a.Un.GetIP6())
-	}
-	return netip.AddrFrom4(a.Un.GetIP4())
-}
-
-// ToAddress encodes an address for the API.
-func ToAddress(addr netip.Addr) ip_types.Address {
-	if addr.Is4() {
-		return ip_types.Address{Af: ip_types.ADDRESS_IP4, Un: ip_types.AddressUnionIP4(addr.As4())}
-	}
-	return ip_types.Address{Af: ip_types.ADDRESS_IP6, Un: ip_types.AddressUnionIP6(addr.As16())}
 }
 
 // ToIP4 encodes an ip4 address; anything else becomes 0.0.0.0.
@@ -213,19 +193,10 @@ func ToIP4(addr netip.Addr) ip_types.IP4Address {
 	return ip_types.IP4Address{}
 }
 
-// FromIP4 decodes an ip4 address.
-func FromIP4(a ip_types.IP4Address) netip.Addr {
-	return netip.AddrFrom4(a)
-}
-
 // FrameHeaderSize is the size of the header in front of every frame: 8 bytes that belong to the
 // sender, the payload length, 4 bytes that belong to the sender. Only the length means anything to
 // the receiver.
 const FrameHeaderSize = 16
-
-// frameStep bounds how much memory a frame may claim ahead of its bytes: the payload buffer grows
-// by at most this much per read.
-const frameStep = 64 << 10
 
 // errFrameTooBig is returned when the length field of a frame header exceeds the limit.
 var errFrameTooBig = errors.New("frame too big")
@@ -235,12 +206,12 @@ var errFrameTooBig = errors.New("frame too big")
 type FrameReader struct {
 	r   *bufio.Reader
 	max uint32
-	buf []byte
+	buf bytes.Buffer // grows only as fast as bytes arrive
 }
 
 // NewFrameReader returns a reader of frames with at most limit payload bytes.
 func NewFrameReader(r io.Reader, limit uint32) *FrameReader {
-	return &FrameReader{r: bufio.NewReaderSize(r, frameStep), max: limit}
+	return &FrameReader{r: bufio.NewReaderSize(r, 64<<10), max: limit}
 }
 
 // Next returns the payload of the next frame. The slice is valid until the next call. io.EOF means
@@ -254,28 +225,12 @@ func (f *FrameReader) Next() ([]byte, error) {
 	if length > f.max {
 		return nil, fmt.Errorf("frame of %d bytes: %w", length, errFrameTooBig)
 	}
-	return f.payload(int(length))
-}
-
-// payload reads length bytes into the reader's buffer, which grows only as fast as bytes arrive.
-func (f *FrameReader) payload(length int) ([]byte, error) {
-	for have := 0; have < length; {
-		want := min(length, have+frameStep)
-		if cap(f.buf) < want {
-			grown := make([]byte, want, max(want, min(length, 2*cap(f.buf))))
-			copy(grown, f.buf[:have])
-			f.buf = grown
-		}
-		f.buf = f.buf[:want]
-		if _, err := io.ReadFull(f.r, f.buf[have:want]); err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-		have = want
+	f.buf.Reset()
+	_, err := io.CopyN(&f.buf, f.r, int64(length))
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
 	}
-	return f.buf[:length], nil
+	return slices.Clip(f.buf.Bytes()), err // a message must not be decoded past its end
 }
 
 // Numbering is the numbering of the messages in one incarnation of VPP.

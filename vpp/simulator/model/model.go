@@ -29,6 +29,7 @@ type Model struct {
 	NAT          *nat.Plugin
 	ACLs         *aclPlugin
 	CNAT         *cnat.Plugin
+	routers      map[routerKey]*router
 
 	heap mainHeap
 }
@@ -39,8 +40,9 @@ func New(clock func() time.Time, workers, heap int) *Model {
 	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, NATWorkers: 1<<workers - 1, Subscribers: make(map[uint32]uint32)}
 	m.heap = mainHeap{size: cmp.Or(heap, heapSize), used: heapBase}
 	m.NAT = nat.NewPlugin(m.Network)
-	m.ACLs = newACLPlugin()
+	m.ACLs = &aclPlugin{lists: make(map[uint32]*aclLists)}
 	m.CNAT = cnat.NewPlugin(m.Network)
+	m.routers = map[routerKey]*router{}
 	m.Watch(m.NAT)
 	m.Watch(m.ACLs)
 	m.AddInterface(&vnet.Interface{Name: "local0", DevType: "local"})
@@ -77,6 +79,7 @@ func (m *Model) Describe() string {
 	section("nat44 mappings", m.NAT.DescribeMappings())
 	section("nat44 sessions", m.NAT.DescribeSessions())
 	section("cnat", m.CNAT.Describe(m.NameOf))
+	section("virtual routers", m.describeRouters())
 	return b.String()
 }
 

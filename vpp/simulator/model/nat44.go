@@ -9,7 +9,6 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -17,9 +16,24 @@ import (
 // addresses.
 func registerNAT44Config(r Registry) {
 	write(r, natEnableDisable)
-	write(r, natForwarding)
-	write(r, natSetTimeouts)
-	write(r, natSetSessionLimit)
+	// Nat44ForwardingEnableDisable is accepted while the plugin is disabled too; enabling it resets
+	// the setting.
+	write(r, func(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
+		c.NAT.SetForwarding(req.Enable)
+		c.Reply(&nat44_ed.Nat44ForwardingEnableDisableReply{})
+	})
+	// NatSetTimeouts takes any value; enabling the plugin resets them.
+	write(r, func(c *Call, req *nat44_ed.NatSetTimeouts) {
+		c.NAT.Timeouts = nat.Timeouts{
+			UDP: req.UDP, TCPEstablished: req.TCPEstablished, TCPTransitory: req.TCPTransitory, ICMP: req.ICMP,
+		}
+		c.Reply(&nat44_ed.NatSetTimeoutsReply{})
+	})
+	// Nat44SetSessionLimit changes the limit without touching sessions or mappings, in contrast to the
+	// CLI command.
+	write(r, func(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
+		c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
+	})
 	write(r, natSetWorkers)
 	Read(r, natWorkerDump)
 	Read(r, natRunningConfig)
@@ -27,7 +41,12 @@ func registerNAT44Config(r Registry) {
 	Read(r, natInterfaceDump)
 	write(r, natOutputInterface)
 	Read(r, natOutputInterfaceGet)
-	write(r, natAddressRange)
+	// Nat44AddDelAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
+	write(r, func(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
+		retval := c.NAT.ChangeRange(netip.AddrFrom4(req.FirstIPAddress), netip.AddrFrom4(req.LastIPAddress),
+			req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)
+		c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
+	})
 	Read(r, natAddressDump)
 }
 
@@ -45,26 +64,6 @@ func natEnableDisable(c *Call, req *nat44_ed.Nat44EdPluginEnableDisable) {
 		retval = c.NAT.Enable(nat.Config{InsideVRF: req.InsideVrf, OutsideVRF: req.OutsideVrf, Sessions: req.Sessions})
 	}
 	c.Reply(&nat44_ed.Nat44EdPluginEnableDisableReply{Retval: retval})
-}
-
-// natForwarding is accepted while the plugin is disabled too; enabling it resets the setting.
-func natForwarding(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
-	c.NAT.SetForwarding(req.Enable)
-	c.Reply(&nat44_ed.Nat44ForwardingEnableDisableReply{})
-}
-
-// natSetTimeouts takes any value; enabling the plugin resets them.
-func natSetTimeouts(c *Call, req *nat44_ed.NatSetTimeouts) {
-	c.NAT.Timeouts = nat.Timeouts{
-		UDP: req.UDP, TCPEstablished: req.TCPEstablished, TCPTransitory: req.TCPTransitory, ICMP: req.ICMP,
-	}
-	c.Reply(&nat44_ed.NatSetTimeoutsReply{})
-}
-
-// natSetSessionLimit changes the limit without touching sessions or mappings, in contrast to the
-// CLI command.
-func natSetSessionLimit(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
-	c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
 }
 
 // natSetWorkers is refused with fewer than two workers, before the mask is checked.
@@ -193,7 +192,7 @@ func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
 	}
 	cursor, ok := out.Next(req.Cursor)
 	if !ok {
-		c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Retval: vnet.RetInvalidValue, Cursor: pool.None})
+		c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Retval: vnet.RetInvalidValue, Cursor: vnet.None})
 		return
 	}
 	for sent := 0; ok; sent++ {
@@ -205,24 +204,17 @@ func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
 		c.Reply(&nat44_ed.Nat44EdOutputInterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(i.SwIf)})
 		cursor, ok = out.Next(cursor + 1)
 	}
-	c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Cursor: pool.None})
+	c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Cursor: vnet.None})
 }
 
 // pageSize is how many details VPP sends before it lets other work run.
 const pageSize = 16
 
-// natAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
-func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
-	retval := c.NAT.ChangeRange(FromIP4(req.FirstIPAddress), FromIP4(req.LastIPAddress),
-		req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)
-	c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
-}
-
 // natAddressDump lists the SNAT pool, then the twice-nat pool. An address for all VRFs has the VRF
 // ~0.
 func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	send := func(a *nat.Address, flags nat_types.NatConfigFlags) {
-		vrf := pool.None
+		vrf := vnet.None
 		if t := c.Table4(a.FIB); t != nil {
 			vrf = t.ID
 		}

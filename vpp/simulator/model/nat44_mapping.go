@@ -7,7 +7,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // registerNAT44Mapping registers the messages about simple and identity mappings.
@@ -77,7 +77,7 @@ func natStaticMappingDump(c *Call, _ *nat44_ed.Nat44StaticMappingDump) {
 			Flags:             encodeFlags(mp.Flags),
 			LocalIPAddress:    ToIP4(mp.Local.Addr()),
 			ExternalIPAddress: ToIP4(mp.External.Addr()),
-			ExternalSwIfIndex: interface_types.InterfaceIndex(pool.None),
+			ExternalSwIfIndex: interface_types.InterfaceIndex(vnet.None),
 			VrfID:             mp.VRF,
 			Tag:               mp.Tag,
 		}
@@ -120,7 +120,7 @@ func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 				IPAddress: ToIP4(mp.Local.Addr()),
 				Protocol:  mp.Proto,
 				Port:      mp.Local.Port(),
-				SwIfIndex: interface_types.InterfaceIndex(pool.None),
+				SwIfIndex: interface_types.InterfaceIndex(vnet.None),
 				VrfID:     l.VRF,
 				Tag:       mp.Tag,
 			})

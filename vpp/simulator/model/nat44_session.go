@@ -7,14 +7,16 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // registerNAT44Session registers the messages about sessions and their users.
 func registerNAT44Session(r Registry) {
 	Read(r, natUserDump)
-	Read(r, natUserSessionV3Dump)
+	// Nat44UserSessionV3Dump lists the sessions of an inside address.
+	Read(r, func(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
+		c.NAT.EachSession(netip.AddrFrom4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
+	})
 	write(r, natDelSession)
 }
 
@@ -81,16 +83,11 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 	return d
 }
 
-// natUserSessionV3Dump lists the sessions of an inside address.
-func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
-	c.NAT.EachSession(FromIP4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
-}
-
 // natDelSession ends the session with exactly this flow; the flags are not looked at.
 func natDelSession(c *Call, req *nat44_ed.Nat44DelSession) {
 	fib, ok := c.FIBIndex(0, req.VrfID)
 	if !ok {
-		fib = pool.None
+		fib = vnet.None
 	}
 	retval := c.NAT.DelFlow(nat.FlowKey{
 		Src:   endpoint(req.Address, req.Port),

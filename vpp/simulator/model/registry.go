@@ -68,6 +68,7 @@ func NewRegistry() Registry {
 	registerNAT44Session(r)
 	registerCNAT(r)
 	registerACL(r)
+	registerVRRP(r)
 	return r
 }
 

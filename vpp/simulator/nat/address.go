@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -33,8 +32,8 @@ func (n *Plugin) addAddress(addr netip.Addr, vrf uint32, twice bool) int32 {
 	if slices.ContainsFunc(*list, func(a *Address) bool { return a.Addr == addr }) {
 		return vnet.RetValueExist
 	}
-	a := &Address{Addr: addr, FIB: pool.None, swIf: pool.None}
-	if vrf != pool.None {
+	a := &Address{Addr: addr, FIB: vnet.None, swIf: vnet.None}
+	if vrf != vnet.None {
 		a.FIB = n.net.FindOrCreateFIB(0, vrf)
 	}
 	*list = append(*list, a)
@@ -93,7 +92,7 @@ func (n *Plugin) ChangeRange(from, to netip.Addr, vrf uint32, twice, add bool) i
 
 // locate finds the outside interface in the address's table that has it.
 func (n *Plugin) locate(a *Address) {
-	for _, ifs := range []*pool.Pool[*Interface]{&n.InOut, &n.Output} {
+	for _, ifs := range []*vnet.Pool[*Interface]{&n.InOut, &n.Output} {
 		for _, ni := range ifs.All {
 			i := n.net.Interface(ni.SwIf)
 			if ni.Outside && i != nil && i.FIB[0] == a.FIB && a.bind(i) {

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -113,14 +112,14 @@ func (n *Plugin) endBackendSessions(at netip.AddrPort) {
 // lbMapping returns the load-balancing mapping of an external endpoint.
 func (n *Plugin) lbMapping(external netip.AddrPort, proto uint8) (*Mapping, uint32, int32) {
 	if !n.Enabled {
-		return nil, pool.None, vnet.RetUnsupported
+		return nil, vnet.None, vnet.RetUnsupported
 	}
 	mp, index := n.External(external, proto)
 	switch {
 	case mp == nil:
-		return nil, pool.None, vnet.RetNoSuchEntry
+		return nil, vnet.None, vnet.RetNoSuchEntry
 	case !mp.Flags.Has(MapLB):
-		return nil, pool.None, vnet.RetInvalidValue
+		return nil, vnet.None, vnet.RetInvalidValue
 	}
 	return mp, index, vnet.RetOK
 }
@@ -131,7 +130,7 @@ func (n *Plugin) AddLocal(external netip.AddrPort, proto uint8, l Backend) int32
 	if retval != vnet.RetOK {
 		return retval
 	}
-	if _, at := mp.findLocal(l.At, l.VRF); at != pool.None {
+	if _, at := mp.findLocal(l.At, l.VRF); at != vnet.None {
 		return vnet.RetValueExist
 	}
 	l.fib = n.net.FindOrCreateFIB(0, l.VRF)
@@ -152,7 +151,7 @@ func (n *Plugin) DelLocal(external netip.AddrPort, proto uint8, l Backend) int32
 		return retval
 	}
 	old, at := mp.findLocal(l.At, l.VRF)
-	if at == pool.None {
+	if at == vnet.None {
 		return vnet.RetNoSuchEntry
 	}
 	if mp.Locals.Len() < 3 {
@@ -174,7 +173,7 @@ func (mp *Mapping) findLocal(at netip.AddrPort, vrf uint32) (*Backend, uint32) {
 			return l, i
 		}
 	}
-	return nil, pool.None
+	return nil, vnet.None
 }
 
 // weigh recomputes the cumulative probabilities in pool order.
@@ -197,7 +196,7 @@ func (n *Plugin) pick(mp *Mapping) (*Backend, uint32) {
 	last, _ := mp.Locals.Get(order[hi])
 	if last.prefix == 0 {
 		n.net.Die("division by zero: weight sum of " + mp.External.String() + " is 0")
-		return nil, pool.None
+		return nil, vnet.None
 	}
 	rand := 1 + n.random.next()%uint32(last.prefix)
 	for lo < hi {
@@ -210,7 +209,7 @@ func (n *Plugin) pick(mp *Mapping) (*Backend, uint32) {
 	}
 	l, _ := mp.Locals.Get(order[lo])
 	if uint32(l.prefix) < rand {
-		return nil, pool.None
+		return nil, vnet.None
 	}
 	return l, order[lo]
 }

@@ -3,14 +3,13 @@ package nat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // in2out is the node for packets from inside, on the input arc or, with t.out set, after routing.
 // It reports whether the packet goes on.
 func (t *Transit) in2out() bool {
-	if t.out != pool.None && t.isBypassed() {
+	if t.out != vnet.None && t.isBypassed() {
 		return true
 	}
 	key := t.key(t.rxFIB)
@@ -74,7 +73,7 @@ func (t *Transit) in2outSlow() bool {
 
 // leaveAlone reports whether a packet from inside is not to be translated.
 func (t *Transit) leaveAlone() bool {
-	if t.out != pool.None {
+	if t.out != vnet.None {
 		return t.leaveAloneOutput()
 	}
 	n := t.nat
@@ -123,7 +122,7 @@ func (t *Transit) resolvable() bool {
 func (t *Transit) outsideOf(dst netip.Addr) uint32 {
 	n := t.nat
 	for _, o := range n.outside {
-		if t.Forward(o.fib, dst).SwIf != pool.None {
+		if t.Forward(o.fib, dst).SwIf != vnet.None {
 			return o.fib
 		}
 	}
@@ -242,16 +241,16 @@ func (t *Transit) poolAddress(fib uint32) *Address {
 	for i := range n.Pool {
 		a := n.Pool[(start+i)%len(n.Pool)]
 		if a.FIB != fib {
-			if a.FIB == pool.None {
+			if a.FIB == vnet.None {
 				anyVRF = a
 			}
 			continue
 		}
-		fits := t.out == pool.None || a.swIf == t.out
+		fits := t.out == vnet.None || a.swIf == t.out
 		if fits && a.net.IsValid() && a.net.Contains(t.Dst.Addr()) {
 			return a
 		}
-		if t.out != pool.None && fits {
+		if t.out != vnet.None && fits {
 			onInterface = a
 		}
 		sameVRF = a

@@ -3,7 +3,6 @@ package nat
 import (
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -32,13 +31,13 @@ func roleNode(inside bool) string {
 }
 
 // find returns the record of an interface and its index, or nil.
-func find(ifs *pool.Pool[*Interface], swIf uint32) (*Interface, uint32) {
+func find(ifs *vnet.Pool[*Interface], swIf uint32) (*Interface, uint32) {
 	for index, i := range ifs.All {
 		if i.SwIf == swIf {
 			return i, index
 		}
 	}
-	return nil, pool.None
+	return nil, vnet.None
 }
 
 // AddInterface gives an interface a role. With both roles one node classifies the packets.
@@ -268,5 +267,5 @@ func (n *Plugin) deleteInterfaces() {
 	for _, i := range output {
 		n.DelOutput(i.SwIf)
 	}
-	n.InOut, n.Output = pool.Pool[*Interface]{}, pool.Pool[*Interface]{}
+	n.InOut, n.Output = vnet.Pool[*Interface]{}, vnet.Pool[*Interface]{}
 }

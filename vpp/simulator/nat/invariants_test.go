@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -63,7 +62,7 @@ func TestTablesStayConsistent(t *testing.T) {
 		n := newNode(clock.Now, pods...)
 		n.Enable(Config{Sessions: 12})
 		n.SetForwarding(true)
-		n.addAddress(twiceIP, pool.None, true)
+		n.addAddress(twiceIP, vnet.None, true)
 		for i := uint32(1); i <= 3; i++ {
 			n.AddInterface(i, true)
 			n.AddInterface(i, false)
@@ -90,16 +89,16 @@ func TestTablesStayConsistent(t *testing.T) {
 			},
 			"delete backend": func(*rapid.T) { n.DelLocal(vip(), proto(), someBackend()) },
 			"add simple": func(*rapid.T) {
-				n.ChangeMapping(Request{External: vip(), Local: someBackend().At, Proto: proto(), Flags: flags(), SwIf: pool.None}, true)
+				n.ChangeMapping(Request{External: vip(), Local: someBackend().At, Proto: proto(), Flags: flags(), SwIf: vnet.None}, true)
 			},
 			"delete simple": func(*rapid.T) {
-				n.ChangeMapping(Request{External: vip(), Proto: proto(), Flags: MapOut2inOnly, SwIf: pool.None}, false)
+				n.ChangeMapping(Request{External: vip(), Proto: proto(), Flags: MapOut2inOnly, SwIf: vnet.None}, false)
 			},
 			"packet": func(t *rapid.T) {
 				from := pod()
 				p := vnet.Packet{InIndex: uint32(1 + slices.Index(pods, from)), Src: at(from, uint16(rapid.IntRange(1, 9).Draw(t, "sport"))), Dst: vip(), Proto: proto()}
 				p.Flags = rapid.SampledFrom([]vnet.TCPFlags{vnet.SYN, vnet.ACK, vnet.FIN | vnet.ACK, vnet.RST}).Draw(t, "tcp flags")
-				if out, back := cross(n, p); out != pool.None && rapid.Bool().Draw(t, "answer") {
+				if out, back := cross(n, p); out != vnet.None && rapid.Bool().Draw(t, "answer") {
 					cross(n, back)
 				}
 			},
@@ -113,7 +112,7 @@ func TestTablesStayConsistent(t *testing.T) {
 				}
 			},
 			"delete pool": func(*rapid.T) { n.delAddress(twiceIP, true) },
-			"add pool":    func(*rapid.T) { n.addAddress(twiceIP, pool.None, true) },
+			"add pool":    func(*rapid.T) { n.addAddress(twiceIP, vnet.None, true) },
 			"lose role": func(t *rapid.T) {
 				n.DelInterface(uint32(rapid.IntRange(1, 3).Draw(t, "if")), rapid.Bool().Draw(t, "in"))
 			},

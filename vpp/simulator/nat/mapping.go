@@ -3,7 +3,6 @@ package nat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -32,7 +31,7 @@ type Mapping struct {
 	VRF, fib uint32 // 0 for load balancing and identity
 	Tag      string
 	Affinity uint32              // seconds
-	Locals   pool.Pool[*Backend] // load balancing: backends; identity: one per VRF
+	Locals   vnet.Pool[*Backend] // load balancing: backends; identity: one per VRF
 	sticky   map[affinityKey]bool
 }
 
@@ -82,7 +81,7 @@ func (r Request) normal() Request {
 // of an interface.
 func (n *Plugin) ChangeMapping(r Request, add bool) int32 {
 	switch {
-	case r.SwIf != pool.None:
+	case r.SwIf != vnet.None:
 		return vnet.RetUnimplemented
 	case !n.Enabled:
 		return vnet.RetUnsupported
@@ -104,7 +103,7 @@ func (n *Plugin) ChangeMapping(r Request, add bool) int32 {
 func (n *Plugin) External(at netip.AddrPort, proto uint8) (*Mapping, uint32) {
 	index, ok := n.o2i[mappingKey{at: at, proto: proto}]
 	if !ok {
-		return nil, pool.None
+		return nil, vnet.None
 	}
 	mp, _ := n.Mappings.Stale(index)
 	return mp, index
@@ -130,7 +129,7 @@ func (n *Plugin) addStatic(r Request) int32 {
 		return vnet.RetUnspecified
 	}
 	fib := n.insideFIB
-	if r.VRF != pool.None {
+	if r.VRF != vnet.None {
 		fib = n.net.FindOrCreateFIB(0, r.VRF)
 	} else {
 		r.VRF = n.insideVRF
@@ -185,7 +184,7 @@ func (n *Plugin) DelStatic(r Request) int32 {
 	}
 	fib := mp.fib
 	if r.Flags.Has(MapIdentity) {
-		if r.VRF == pool.None {
+		if r.VRF == vnet.None {
 			r.VRF = n.insideVRF
 		}
 		l, ok := mp.takeVRF(r.VRF)

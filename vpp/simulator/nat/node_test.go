@@ -9,8 +9,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -41,7 +39,7 @@ func newNode(clock func() time.Time, pods ...netip.Addr) *Plugin {
 		pod := &vnet.Interface{Name: fmt.Sprintf("p%d", i+1)}
 		net.AddInterface(pod)
 		net.SetAdmin(pod, true)
-		net.Tables[0][0].Set(netip.PrefixFrom(addr, 32), fib.SourceAPI, []fib.Path{{Kind: fib.NextHop, SwIf: pod.Index, NextHop: addr, Weight: 1}})
+		net.Tables[0][0].Set(netip.PrefixFrom(addr, 32), vnet.SourceAPI, []vnet.Path{{Kind: vnet.NextHop, SwIf: pod.Index, NextHop: addr, Weight: 1}})
 	}
 	return n
 }
@@ -51,11 +49,11 @@ func newNode(clock func() time.Time, pods ...netip.Addr) *Plugin {
 func cross(n *Plugin, p vnet.Packet) (out uint32, back vnet.Packet) {
 	t := n.Begin(p, n.net.Interface(p.InIndex))
 	if !t.Input() {
-		return pool.None, vnet.Packet{}
+		return vnet.None, vnet.Packet{}
 	}
 	h := n.net.Forward(t.Table(), t.Dst.Addr())
-	if h.Kind != fib.NextHop || !t.Output(h.SwIf) {
-		return pool.None, vnet.Packet{}
+	if h.Kind != vnet.NextHop || !t.Output(h.SwIf) {
+		return vnet.None, vnet.Packet{}
 	}
 	back = vnet.Packet{InIndex: h.SwIf, Src: t.Dst, Dst: t.Src, Proto: p.Proto}
 	if p.Proto == vnet.ProtoTCP {

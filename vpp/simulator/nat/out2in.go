@@ -3,7 +3,6 @@ package nat
 import (
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -146,7 +145,7 @@ func (t *Transit) serviceSession(found match) *Session {
 		}
 		s.i2o = flow{
 			match: FlowKey{Src: s.Inside, Dst: peer, FIB: s.InsideFIB, Proto: t.Proto},
-			src:   s.Outside, dst: t.Src, fib: pool.None,
+			src:   s.Outside, dst: t.Src, fib: vnet.None,
 		}
 		n.addI2O(s)
 	}
@@ -177,7 +176,7 @@ func (t *Transit) twiceNAT(s *Session) bool {
 	s.o2i.src = s.ExtNAT
 	s.i2o = flow{
 		match: FlowKey{Src: s.Inside, Dst: s.ExtNAT, FIB: s.InsideFIB, Proto: s.Proto},
-		src:   s.Outside, dst: s.Ext, fib: pool.None,
+		src:   s.Outside, dst: s.Ext, fib: vnet.None,
 	}
 	n.addI2O(s)
 	return true
@@ -203,7 +202,7 @@ func (n *Plugin) twiceAddress(s *Session) (netip.Addr, bool) {
 		switch a.FIB {
 		case s.InsideFIB:
 			return a.Addr, true
-		case pool.None:
+		case vnet.None:
 			spare = a.Addr
 		}
 	}
@@ -229,7 +228,7 @@ func (t *Transit) out2inUnknown() bool {
 	s.Inside, s.InsideFIB = netip.AddrPortFrom(mp.Local.Addr(), uint16(t.Proto)), mp.fib
 	s.i2o = flow{
 		match: FlowKey{Src: netip.AddrPortFrom(mp.Local.Addr(), 0), Dst: s.Ext, FIB: mp.fib, Proto: t.Proto},
-		src:   bare, dst: s.Ext, fib: pool.None,
+		src:   bare, dst: s.Ext, fib: vnet.None,
 	}
 	s.o2i = flow{match: t.key(t.rxFIB), src: t.Src, dst: netip.AddrPortFrom(mp.Local.Addr(), 0), fib: mp.fib}
 	n.addI2O(s)

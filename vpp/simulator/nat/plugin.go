@@ -14,8 +14,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -42,14 +40,14 @@ type Plugin struct {
 	// Addresses and interfaces.
 	Pool    []*Address // addresses for dynamic translations
 	Twice   []*Address // addresses for twice-nat
-	InOut   pool.Pool[*Interface]
-	Output  pool.Pool[*Interface]
+	InOut   vnet.Pool[*Interface]
+	Output  vnet.Pool[*Interface]
 	outside []fibCount // FIBs of outside interfaces, with reference counts
 	fibs    []fibCount // FIBs of any NAT interface, counted as VPP does
 	receive map[receiveKey]int
 
 	// Mappings and sessions.
-	Mappings pool.Pool[*Mapping]
+	Mappings vnet.Pool[*Mapping]
 	o2i      map[mappingKey]uint32 // by external endpoint, FIB index 0
 	i2o      map[mappingKey]uint32 // by local endpoint
 
@@ -99,7 +97,7 @@ func NewPlugin(net *vnet.Network) *Plugin {
 
 // dropTables empties the tables that live from enable to disable.
 func (n *Plugin) dropTables() {
-	n.Mappings = pool.Pool[*Mapping]{}
+	n.Mappings = vnet.Pool[*Mapping]{}
 	n.o2i = make(map[mappingKey]uint32)
 	n.i2o = make(map[mappingKey]uint32)
 	n.sessionTable = newSessionTable()
@@ -161,7 +159,7 @@ func (n *Plugin) deleteMappings() int32 {
 			retval = rv
 		}
 	}
-	n.Mappings = pool.Pool[*Mapping]{}
+	n.Mappings = vnet.Pool[*Mapping]{}
 	return retval
 }
 
@@ -224,8 +222,8 @@ func (n *Plugin) addReceive(addr netip.Addr, swIf uint32) {
 	key := receiveKey{addr: addr, swIf: swIf}
 	if n.receive[key] == 0 {
 		if t := n.tableOf(swIf); t != nil {
-			path := fib.Path{Kind: fib.Local, SwIf: swIf, Weight: 1}
-			t.Set(netip.PrefixFrom(addr, 32), fib.SourceNAT, []fib.Path{path})
+			path := vnet.Path{Kind: vnet.Receive, SwIf: swIf, Weight: 1}
+			t.Set(netip.PrefixFrom(addr, 32), vnet.SourceNAT, []vnet.Path{path})
 		}
 	}
 	n.receive[key]++
@@ -243,12 +241,12 @@ func (n *Plugin) delReceive(addr netip.Addr, swIf uint32) {
 	}
 	delete(n.receive, key)
 	if t := n.tableOf(swIf); t != nil {
-		t.Remove(netip.PrefixFrom(addr, 32), fib.SourceNAT)
+		t.Remove(netip.PrefixFrom(addr, 32), vnet.SourceNAT)
 	}
 }
 
 // tableOf returns the ip4 table of an interface.
-func (n *Plugin) tableOf(swIf uint32) *fib.Table {
+func (n *Plugin) tableOf(swIf uint32) *vnet.Table {
 	if i := n.net.Interface(swIf); i != nil {
 		return n.net.Table4(i.FIB[0])
 	}
@@ -258,7 +256,7 @@ func (n *Plugin) tableOf(swIf uint32) *fib.Table {
 // receiveEverywhere adds or removes the receive entries of an external address on all outside
 // interfaces.
 func (n *Plugin) receiveEverywhere(addr netip.Addr, add bool) {
-	for _, ifs := range []*pool.Pool[*Interface]{&n.InOut, &n.Output} {
+	for _, ifs := range []*vnet.Pool[*Interface]{&n.InOut, &n.Output} {
 		for _, i := range ifs.All {
 			switch {
 			case !i.Outside:

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -81,7 +80,7 @@ type lruLists struct {
 
 // sessionTable holds the sessions of the one thread that the model has.
 type sessionTable struct {
-	Sessions  pool.Pool[*Session]
+	Sessions  vnet.Pool[*Session]
 	flows     map[FlowKey]*Session
 	byBackend map[netip.AddrPort]map[*Session]bool
 	groups    []*vrfGroup
@@ -335,7 +334,7 @@ func (n *Plugin) FillSessions(count int) (added int) {
 		if n.full(0) {
 			break
 		}
-		t := &Transit{Network: n.net, nat: n, Packet: vnet.Packet{Src: client, Dst: vip, Proto: vnet.ProtoUDP}, txFIB: pool.None, out: pool.None}
+		t := &Transit{Network: n.net, nat: n, Packet: vnet.Packet{Src: client, Dst: vip, Proto: vnet.ProtoUDP}, txFIB: vnet.None, out: vnet.None}
 		s := t.serviceSession(match{mp: &Mapping{Flags: MapOut2inOnly | MapLB, External: vip}, at: to})
 		if s == nil {
 			break

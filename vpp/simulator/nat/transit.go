@@ -1,7 +1,6 @@
 package nat
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
@@ -20,12 +19,12 @@ type Transit struct {
 
 // Begin lets a packet enter through an interface. NAT has no nodes on the arcs of ip6.
 func (n *Plugin) Begin(p vnet.Packet, in *vnet.Interface) *Transit {
-	return &Transit{Network: n.net, Packet: p, nat: n, rxFIB: in.FIB[vnet.Family(p.Src.Addr())], txFIB: pool.None, out: pool.None}
+	return &Transit{Network: n.net, Packet: p, nat: n, rxFIB: in.FIB[vnet.Family(p.Src.Addr())], txFIB: vnet.None, out: vnet.None}
 }
 
 // Table is the FIB in which the packet is looked up.
 func (t *Transit) Table() uint32 {
-	if t.txFIB != pool.None {
+	if t.txFIB != vnet.None {
 		return t.txFIB
 	}
 	return t.rxFIB
@@ -82,7 +81,7 @@ func (t *Transit) initial() bool {
 
 // translate applies one direction of a session to the packet.
 func (t *Transit) translate(s *Session, f *flow, dir int) {
-	if t.out == pool.None && f.fib != pool.None {
+	if t.out == vnet.None && f.fib != vnet.None {
 		t.txFIB = f.fib
 	}
 	t.Src, t.Dst = f.src, f.dst

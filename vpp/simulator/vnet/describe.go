@@ -3,8 +3,6 @@ package vnet
 import (
 	"fmt"
 	"strings"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 )
 
 // DescribeInterfaces lists the interfaces.
@@ -21,9 +19,6 @@ func (m *Network) DescribeInterfaces() []string {
 		}
 		if i.FIB[0] != 0 {
 			line += fmt.Sprintf(" table %d", m.Tables[0][i.FIB[0]].ID)
-		}
-		if i.Tag != "" {
-			line += fmt.Sprintf(" tag %q", i.Tag)
 		}
 		lines = append(lines, line)
 	}
@@ -57,7 +52,7 @@ func (m *Network) DescribeRoutes() []string {
 	for _, tables := range m.Tables {
 		for _, t := range tables {
 			for _, e := range t.Sorted() {
-				if s := e.Best().Source; s == fib.SourceDefault || s == fib.SourceSpecial {
+				if s := e.Best().Source; s == SourceDefault || s == SourceSpecial {
 					continue
 				}
 				lines = append(lines, fmt.Sprintf("table %d %s %s", t.ID, e.Prefix, m.describePaths(e.Best())))
@@ -68,29 +63,29 @@ func (m *Network) DescribeRoutes() []string {
 }
 
 // describePaths describes the paths of a route.
-func (m *Network) describePaths(r fib.Route) string {
+func (m *Network) describePaths(r Route) string {
 	var parts []string
 	for _, p := range r.Paths {
 		switch p.Kind {
-		case fib.Attached:
+		case Attached:
 			parts = append(parts, "on "+m.NameOf(p.SwIf))
-		case fib.NextHop:
+		case NextHop:
 			parts = append(parts, fmt.Sprintf("via %s on %s", p.NextHop, m.NameOf(p.SwIf)))
-		case fib.Recursive:
+		case Recursive:
 			parts = append(parts, fmt.Sprintf("via %s", p.NextHop))
-		case fib.Lookup:
+		case Lookup:
 			parts = append(parts, "lookup")
-		case fib.Local:
+		case Receive:
 			parts = append(parts, "local")
-		case fib.Drop:
+		case Drop:
 			parts = append(parts, "drop")
-		case fib.Unreach:
+		case Unreach:
 			parts = append(parts, "unreachable")
-		case fib.Prohibit:
+		case Prohibit:
 			parts = append(parts, "prohibited")
 		}
 	}
-	if r.Source == fib.SourceNAT {
+	if r.Source == SourceNAT {
 		parts = append(parts, "(nat)")
 	}
 	return strings.Join(parts, ", ")

@@ -2,9 +2,6 @@ package vnet
 
 import (
 	"net/netip"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
 // FIBIndex returns the index of the table with the given id.
@@ -14,11 +11,11 @@ func (m *Network) FIBIndex(fam int, tableID uint32) (uint32, bool) {
 			return uint32(i), true
 		}
 	}
-	return pool.None, false
+	return None, false
 }
 
 // Table4 returns the ip4 table with the given FIB index, nil if it is gone.
-func (m *Network) Table4(fib uint32) *fib.Table {
+func (m *Network) Table4(fib uint32) *Table {
 	if uint64(fib) >= uint64(len(m.Tables[0])) {
 		return nil
 	}
@@ -31,16 +28,16 @@ func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 	if i, ok := m.FIBIndex(fam, tableID); ok {
 		return i
 	}
-	t := fib.NewTable(tableID, fam == 1, m.Sources)
+	t := NewTable(tableID, fam == 1, m.Sources)
 	m.Tables[fam] = append(m.Tables[fam], t)
 	return uint32(len(m.Tables[fam]) - 1)
 }
 
 // Hop is where the FIB sends a packet.
 type Hop struct {
-	Kind   fib.Kind // fib.NextHop, Local, Drop, Unreach or Prohibit
+	Kind   Kind // NextHop, Local, Drop, Unreach or Prohibit
 	SwIf   uint32
-	Table  uint32 // where the route was found; not of fib.NextHop
+	Table  uint32 // where the route was found; not of NextHop
 	Reason string
 }
 
@@ -53,25 +50,25 @@ func (m *Network) Forward(table uint32, dst netip.Addr) Hop {
 	target := dst
 	for range maxRecursion {
 		if uint64(table) >= uint64(len(m.Tables[fam])) {
-			return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no such table"}
+			return Hop{Kind: Drop, SwIf: None, Reason: "no such table"}
 		}
 		e := m.Tables[fam][table].Lookup(netip.PrefixFrom(target, target.BitLen()))
 		p, ok := m.choose(e.Best().Paths)
 		if !ok {
-			return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no usable path for " + e.Prefix.String()}
+			return Hop{Kind: Drop, SwIf: None, Reason: "no usable path for " + e.Prefix.String()}
 		}
 		switch p.Kind {
-		case fib.Recursive:
+		case Recursive:
 			table, target = p.FIB, p.NextHop
-		case fib.Lookup:
+		case Lookup:
 			table = p.FIB
-		case fib.Attached, fib.NextHop:
+		case Attached, NextHop:
 			return m.onto(p.SwIf)
 		default:
 			return Hop{Kind: p.Kind, SwIf: p.SwIf, Table: table, Reason: "route " + e.Prefix.String()}
 		}
 	}
-	return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "recursion loop"}
+	return Hop{Kind: Drop, SwIf: None, Reason: "recursion loop"}
 }
 
 // Known reports whether VPP takes packets from a source to an address of its own that it has found
@@ -79,22 +76,22 @@ func (m *Network) Forward(table uint32, dst netip.Addr) Hop {
 // through other tables.
 func (m *Network) Known(table uint32, src netip.Addr) bool {
 	p, ok := m.choose(m.Tables[Family(src)][table].Lookup(netip.PrefixFrom(src, src.BitLen())).Best().Paths)
-	return ok && (p.Kind == fib.Attached || p.Kind == fib.NextHop || p.Kind == fib.Recursive || p.Kind == fib.Lookup)
+	return ok && (p.Kind == Attached || p.Kind == NextHop || p.Kind == Recursive || p.Kind == Lookup)
 }
 
 // onto is the hop over an interface, if it can send.
 func (m *Network) onto(swIf uint32) Hop {
 	if i := m.Interface(swIf); i == nil || !i.AdminUp {
-		return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "interface down"}
+		return Hop{Kind: Drop, SwIf: None, Reason: "interface down"}
 	}
-	return Hop{Kind: fib.NextHop, SwIf: swIf}
+	return Hop{Kind: NextHop, SwIf: swIf}
 }
 
 // choose picks the first path of the best preference among the paths whose interface is up. VPP
 // shares flows among equal paths, which no route of the agent has.
-func (m *Network) choose(paths []fib.Path) (best fib.Path, found bool) {
+func (m *Network) choose(paths []Path) (best Path, found bool) {
 	for _, p := range paths {
-		if p.Kind == fib.Attached || p.Kind == fib.NextHop {
+		if p.Kind == Attached || p.Kind == NextHop {
 			if i := m.Interface(p.SwIf); i == nil || !i.AdminUp {
 				continue
 			}

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
 // Interface is one software interface.
@@ -14,7 +11,6 @@ type Interface struct {
 	Index    uint32
 	Name     string
 	DevType  string // interface_dev_type of the dump
-	Tag      string
 	MAC      [6]byte
 	AdminUp  bool
 	LinkUp   bool
@@ -22,9 +18,6 @@ type Interface struct {
 	FIB      [2]uint32      // FIB index per address family
 	Instance uint32         // loopback instance
 	Borrows  uint32         // unnumbered: index of the interface that lends addresses
-
-	HostName      string // tap, af_packet: name of the host side
-	HostNamespace string // tap: name of the host side's namespace
 }
 
 // Device types as they appear in interface dumps.
@@ -41,7 +34,7 @@ type Change struct {
 
 // AddInterface stores an interface, announces it and returns its index.
 func (m *Network) AddInterface(i *Interface) uint32 {
-	i.Borrows = pool.None
+	i.Borrows = None
 	i.Index = m.Interfaces.Put(i)
 	m.ByName[i.Name] = i.Index
 	m.Named++
@@ -175,32 +168,26 @@ func (m *Network) DelAddress(i *Interface, p netip.Prefix) int32 {
 func (m *Network) connect(i *Interface, p netip.Prefix, up bool) {
 	table := m.Tables[Family(p.Addr())][i.FIB[Family(p.Addr())]]
 	host := netip.PrefixFrom(p.Addr(), p.Addr().BitLen())
-	local := fib.Path{Kind: fib.Local, SwIf: i.Index, NextHop: p.Addr(), Weight: 1}
+	local := Path{Kind: Receive, SwIf: i.Index, NextHop: p.Addr(), Weight: 1}
 	defer m.readjoin(i)
 	if !up {
-		table.Remove(host, fib.SourceInterface)
-		if p != host && !shared(i, p) {
-			table.Remove(p, fib.SourceInterface)
+		table.Remove(host, SourceInterface)
+		shared := slices.ContainsFunc(i.Addrs, func(q netip.Prefix) bool { return q != p && q.Masked() == p.Masked() })
+		if p != host && !shared {
+			table.Remove(p, SourceInterface)
 			for _, edge := range subnetEdges(p) {
-				table.Remove(edge, fib.SourceInterface)
+				table.Remove(edge, SourceInterface)
 			}
 		}
 		return
 	}
 	if p != host {
-		table.Set(p, fib.SourceInterface, []fib.Path{{Kind: fib.Attached, SwIf: i.Index, Weight: 1}})
+		table.Set(p, SourceInterface, []Path{{Kind: Attached, SwIf: i.Index, Weight: 1}})
 		for _, edge := range subnetEdges(p) {
-			table.Set(edge, fib.SourceInterface, []fib.Path{{Kind: fib.Drop, SwIf: pool.None, Weight: 1}})
+			table.Set(edge, SourceInterface, []Path{{Kind: Drop, SwIf: None, Weight: 1}})
 		}
 	}
-	table.Set(host, fib.SourceInterface, []fib.Path{local})
-}
-
-// shared reports whether another address of the interface lies in the subnet of p.
-func shared(i *Interface, p netip.Prefix) bool {
-	return slices.ContainsFunc(i.Addrs, func(q netip.Prefix) bool {
-		return q != p && q.Masked() == p.Masked()
-	})
+	table.Set(host, SourceInterface, []Path{local})
 }
 
 // subnetEdges returns the first and last address of an ip4 subnet with more than two addresses: VPP
@@ -220,7 +207,7 @@ func subnetEdges(p netip.Prefix) []netip.Prefix {
 // HasAddress reports whether addr is configured on the interface, or on the one that lends it its
 // addresses.
 func (m *Network) HasAddress(i *Interface, addr netip.Addr) bool {
-	if lender := m.Interface(i.Borrows); i.Borrows != pool.None && lender != nil {
+	if lender := m.Interface(i.Borrows); i.Borrows != None && lender != nil {
 		i = lender
 	}
 	return slices.ContainsFunc(i.Addrs, func(p netip.Prefix) bool { return p.Addr() == addr })

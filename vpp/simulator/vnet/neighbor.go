@@ -3,9 +3,6 @@ package vnet
 import (
 	"net/netip"
 	"slices"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
 // NeighborKey identifies an ARP or ND entry.
@@ -28,7 +25,7 @@ type Neighbor struct {
 func (m *Network) AddNeighbor(key NeighborKey, mac [6]byte, static, noFIB bool) (uint32, int32) {
 	if old := m.Neighbors[key]; old != nil {
 		if !static && old.Static && old.MAC != mac {
-			return pool.None, -2
+			return None, -2
 		}
 		old.MAC, old.Static, old.Since = mac, old.Static || static, m.Now()
 		return old.stats, RetOK
@@ -65,12 +62,12 @@ func (m *Network) adjacent(key NeighborKey, up bool) {
 	host := netip.PrefixFrom(key.Addr, key.Addr.BitLen())
 	table := m.Tables[fam][i.FIB[fam]]
 	if !up {
-		table.Remove(host, fib.SourceAdjacency)
+		table.Remove(host, SourceAdjacency)
 		return
 	}
 	covered := slices.ContainsFunc(i.Addrs, func(p netip.Prefix) bool { return p.Contains(key.Addr) })
 	if covered {
-		table.Set(host, fib.SourceAdjacency, []fib.Path{{Kind: fib.NextHop, SwIf: key.SwIf, NextHop: key.Addr, Weight: 1}})
+		table.Set(host, SourceAdjacency, []Path{{Kind: NextHop, SwIf: key.SwIf, NextHop: key.Addr, Weight: 1}})
 	}
 }
 
@@ -89,7 +86,7 @@ func (m *Network) readjoin(i *Interface) {
 func (m *Network) SortedNeighbors(fam int, swIf uint32) []NeighborKey {
 	var keys []NeighborKey
 	for key := range m.Neighbors {
-		if Family(key.Addr) == fam && (swIf == pool.None || swIf == key.SwIf) {
+		if Family(key.Addr) == fam && (swIf == None || swIf == key.SwIf) {
 			keys = append(keys, key)
 		}
 	}

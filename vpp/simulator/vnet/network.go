@@ -1,6 +1,7 @@
 // Package vnet is layer 2 and 3 of the simulated VPP: interfaces, addresses, neighbours, the
-// forwarding tables, feature arcs, and the return codes of the binary API. Plugins (packages nat
-// and cnat, access lists) watch it for interfaces and addresses that come and go.
+// forwarding tables, feature arcs, VPP's allocator (Pool), and the return codes of the binary API.
+// Plugins (packages nat and cnat, access lists) watch it for interfaces and addresses that come and
+// go.
 //
 // A Network is not safe for concurrent use: package simulator locks the whole model, as one main
 // thread serves all API clients of a real VPP.
@@ -10,9 +11,6 @@ import (
 	"errors"
 	"net/netip"
 	"time"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
 // Network is the state of one incarnation of VPP: interfaces, addresses, neighbours, routes and
@@ -22,11 +20,11 @@ type Network struct {
 	born  time.Time
 	Cause string // why VPP crashed, "" while it runs
 
-	Interfaces pool.Pool[*Interface]
+	Interfaces Pool[*Interface]
 	ByName     map[string]uint32 // interface index by name
 	Named      uint64            // grows whenever byName changes
-	Sources    *fib.Sources
-	Tables     [2][]*fib.Table // by address family (ip4, ip6), then by FIB index
+	Sources    *Sources
+	Tables     [2][]*Table // by address family (ip4, ip6), then by FIB index
 	Neighbors  map[NeighborKey]*Neighbor
 	Features   map[FeatureKey]int // how often a feature is on an arc
 	arcs       map[string]uint32  // how many interfaces an arc has room for
@@ -54,14 +52,14 @@ func NewNetwork(clock func() time.Time) *Network {
 		clock:     clock,
 		born:      clock(),
 		ByName:    make(map[string]uint32),
-		Sources:   fib.NewSources(),
+		Sources:   NewSources(),
 		Neighbors: make(map[NeighborKey]*Neighbor),
 		Features:  make(map[FeatureKey]int),
 		arcs:      make(map[string]uint32),
 		Pending:   make(map[uint32]Change),
 	}
-	n.Tables[0] = []*fib.Table{fib.NewTable(0, false, n.Sources)}
-	n.Tables[1] = []*fib.Table{fib.NewTable(0, true, n.Sources)}
+	n.Tables[0] = []*Table{NewTable(0, false, n.Sources)}
+	n.Tables[1] = []*Table{NewTable(0, true, n.Sources)}
 	return n
 }
 

@@ -1,6 +1,4 @@
-// Package pool is the index-stable allocator of VPP's library. It has no dependencies; every table
-// of the simulated VPP is kept in it.
-package pool
+package vnet
 
 // None is VPP's "no index": ~0.
 const None = ^uint32(0)

@@ -1,4 +1,4 @@
-package store
+package leader
 
 import (
 	"context"
@@ -11,11 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // leases hold one Lease. Like the API server they refuse a second creation, and an update of
 // another version.
@@ -150,7 +153,7 @@ func TestA21OneLeads(t *testing.T) {
 				defer stop()
 				var running sync.WaitGroup
 				run := func(ctx context.Context, name string) {
-					e := NewElector(of{cluster, name}, "x", name, slog.New(slog.DiscardHandler))
+					e := New(of{cluster, name}, "x", name, Duration, slog.New(slog.DiscardHandler))
 					running.Go(func() { e.Run(ctx, r.lead(name, begin)) })
 				}
 				run(first, "a")

@@ -1,13 +1,8 @@
-// Package fib is a forwarding table of the simulated VPP: routes by prefix and source, and the
-// order of the sources. It is plain data without a lock; the model that holds the tables is locked
-// by its owner.
-package fib
+package vnet
 
 import (
 	"net/netip"
 	"slices"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
 // Source is the id of a source of routes, as registered in Sources.
@@ -33,7 +28,7 @@ const (
 	NextHop               // onto a link, to a fixed next hop
 	Recursive             // look up the next hop again
 	Lookup                // look up the destination in another table
-	Local                 // to VPP itself
+	Receive               // to VPP itself
 	Drop
 	Unreach  // ICMP destination unreachable
 	Prohibit // ICMP administratively prohibited
@@ -80,7 +75,7 @@ type Table struct {
 // NewTable returns a table with VPP's built-in entries.
 func NewTable(id uint32, ip6 bool, sources *Sources) *Table {
 	t := &Table{ID: id, ip6: ip6, sources: sources, entries: make(map[netip.Prefix]*Entry)}
-	drop := []Path{{Kind: Drop, SwIf: pool.None, Weight: 1}}
+	drop := []Path{{Kind: Drop, SwIf: None, Weight: 1}}
 	if ip6 {
 		t.Set(netip.MustParsePrefix("::/0"), SourceDefault, drop)
 		t.Set(netip.MustParsePrefix("fe80::/10"), SourceSpecial, drop)
