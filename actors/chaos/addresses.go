@@ -22,13 +22,14 @@ const edge = "edge0"
 
 // connectEdge adds the interface edge.
 func connectEdge(v *simulator.VPP) error {
-	_, err := v.AddInterface(edge, []netip.Prefix{netip.MustParsePrefix("203.0.113.250/24")}, true)
+	four := netip.MustParsePrefix("203.0.113.250/24")
+	_, err := v.AddInterface(edge, []netip.Prefix{four, netip.PrefixFrom(twin(four.Addr()), 64)}, true)
 	return err
 }
 
 // addressPool is the pool of the load-balancer addresses, which have a virtual router each.
 func addressPool() *messages.AddressPool {
-	return &messages.AddressPool{Name: "edge", Ranges: []string{"203.0.113.0-203.0.113.15"}, FirstRouter: 1, LastRouter: 16}
+	return &messages.AddressPool{Name: "edge", Ranges: []string{"203.0.113.0-203.0.113.15", "fd00:cb00:71::-fd00:cb00:71::f"}, FirstRouter: 1, LastRouter: 16}
 }
 
 // announce gives the agent the renderer of virtual routers. All routers in VPP are of the agent,
@@ -97,12 +98,16 @@ func (w *world) wrongRouters() (wrong []string) {
 	held := map[netip.Addr]bool{}
 	for k, h := range all {
 		addr := balancerIP(int(k.ID) - 1)
-		if held[addr] = true; !w.cluster.owns(addr) || !h.Running() || !slices.Equal(h.Addresses, []netip.Addr{addr}) {
+		member := addr
+		if k.IPv6 {
+			member = twin(addr)
+		}
+		if held[member] = true; !w.cluster.owns(addr) || !h.Running() || !slices.Equal(h.Addresses, []netip.Addr{member}) {
 			wrong = append(wrong, fmt.Sprintf("I1: VPP has the virtual router %s of %v, running %t", k, h.Addresses, h.Running()))
 		}
 	}
 	for n := range balancerIPs {
-		if addr := balancerIP(n); w.cluster.owns(addr) && !held[addr] {
+		if addr := balancerIP(n); w.cluster.owns(addr) && (!held[addr] || w.cluster.ip6 && !held[twin(addr)]) {
 			wrong = append(wrong, fmt.Sprintf("I1: VPP has no virtual router of %s", addr))
 		}
 	}
