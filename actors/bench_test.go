@@ -35,13 +35,13 @@ func inBoth(s *kube.Store, i int) {
 	service := probe.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250))
 	service.ClusterIps = append(service.ClusterIps, fmt.Sprintf("fd00:96::%x", 16+i))
 	service.IpFamilies = []messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6}
-	s.SetService(service, nil)
+	s.Set(service, nil)
 	slice := bigSlice(i, 0)
 	slice.Name, slice.Family = slice.GetName()+"-6", messages.IPFamily_IPV6
 	for k, e := range slice.GetEndpoints() {
 		e.Address = fmt.Sprintf("fd00:%x::%x", 1+k, 2+i)
 	}
-	s.SetSlice(slice, nil)
+	s.Set(slice, nil)
 }
 
 // bigWorld is a node in a cluster of n services with five endpoints each, dual: of each family. The
@@ -51,8 +51,8 @@ func bigWorld(b *testing.B, n int, dual bool, observer report.Observer) *actorst
 	w := actorstest.New(b, actorstest.Config{IPv6: dual, Deps: func(d *actors.Deps) { d.Timing, d.Observer = actors.Timing{}, observer }})
 	w.Source.Change(func(s *kube.Store) {
 		for i := range n {
-			s.SetService(probe.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250)), nil)
-			s.SetSlice(bigSlice(i, 0), nil)
+			s.Set(probe.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250)), nil)
+			s.Set(bigSlice(i, 0), nil)
 			if dual {
 				inBoth(s, i)
 			}
@@ -163,7 +163,7 @@ func BenchmarkChange(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				turn++
-				w.Source.Change(func(s *kube.Store) { s.SetSlice(bigSlice(n/2, turn), nil) })
+				w.Source.Change(func(s *kube.Store) { s.Set(bigSlice(n/2, turn), nil) })
 				<-batches.done
 			}
 		})

@@ -31,7 +31,7 @@ func TestChurnOfATenantIsNoIllness(t *testing.T) {
 	actorstest.Simulate(t, 1, config, func(w *actorstest.World) {
 		w.Settled()
 		s, slice := greedy("greedy", "10.97.0.1", 40, 0, netip.Addr{})
-		w.Source.Change(func(store *kube.Store) { store.SetService(s, nil) })
+		w.Source.Change(func(store *kube.Store) { store.Set(s, nil) })
 		w.Settled()
 		w.Stream.Veto = func(req api.Message) error {
 			switch {
@@ -66,7 +66,7 @@ func TestChurnOfATenantIsNoIllness(t *testing.T) {
 				Namespace: slice.GetNamespace(), Name: slice.GetName(), Service: slice.GetService(), Family: slice.GetFamily(), Ports: slice.GetPorts(),
 				Endpoints: slice.GetEndpoints(),
 			}
-			w.Source.Change(func(store *kube.Store) { store.SetSlice(copied, nil) })
+			w.Source.Change(func(store *kube.Store) { store.Set(copied, nil) })
 			if err := w.Sim.RunFor(500 * time.Millisecond); err != nil {
 				t.Fatal(err)
 			}

@@ -314,7 +314,7 @@ func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 // another name; readiness says which, and no restart would help.
 func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 	onEmptyNode(t, func(p *patient) {
-		gone := func(s *kube.Store) { s.DeleteNode(probe.Node) }
+		gone := func(s *kube.Store) { s.Delete("Node", probe.Node) }
 		p.Source.Change(gone)
 		p.Source.Serve("web", "10.96.0.10", "10.1.1.2")
 		p.Run(30 * time.Minute)
@@ -322,7 +322,7 @@ func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 		if page := p.Deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+probe.Node) {
 			t.Errorf("readiness: %s", page.Reasons())
 		}
-		p.Source.Change(func(s *kube.Store) { s.SetNode(probe.ThisNode(), nil) })
+		p.Source.Change(func(s *kube.Store) { s.Set(probe.ThisNode(), nil) })
 		p.Settle(time.Minute)
 		p.Source.Change(gone)
 		p.Run(30 * time.Minute)

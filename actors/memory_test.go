@@ -33,8 +33,8 @@ func hungry(s *kube.Store, namespace string, first, services int) {
 				Address: fmt.Sprintf("fd00:9::%x", 1+e), Ready: true, Serving: true, Node: "n2",
 			})
 		}
-		s.SetService(service, nil)
-		s.SetSlice(slice, nil)
+		s.Set(service, nil)
+		s.Set(slice, nil)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestVPPsMemoryIsNotUsedUp(t *testing.T) {
 			return failed > 0
 		})
 		w.Ready()
-		w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("db", "10.1.1.4", "10.1.1.5"), nil) })
+		w.Source.Change(func(s *kube.Store) { s.Set(probe.Slice("db", "10.1.1.4", "10.1.1.5"), nil) })
 		w.Await("change of another tenant", func() bool { return w.Backends("10.96.0.99:80/TCP") == 2 })
 		if n := w.VPP.Incarnation(); n != 1 {
 			t.Errorf("VPP has started %d times, want once", n)
@@ -82,7 +82,7 @@ func TestVPPsMemoryIsNotUsedUp(t *testing.T) {
 		}
 		w.Source.Change(func(s *kube.Store) {
 			for i := range 3 {
-				s.DeleteService(fmt.Sprintf("evil/hungry-%d", i))
+				s.Delete("Service", fmt.Sprintf("evil/hungry-%d", i))
 			}
 		})
 		w.Until("room again", func() string { return w.NotInSync(w.Statuses()["evil/hungry-4"]) })

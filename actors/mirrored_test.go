@@ -66,7 +66,7 @@ func agedMirror(t *testing.T) (w *actorstest.World, rows []string) {
 		t.Fatalf("rows are %q", rows)
 	}
 	w.Stop()
-	w.Source.Change(func(s *kube.Store) { s.DeleteService("default/db") })
+	w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/db") })
 	w.Chain = mirrored
 	w.Source.Hold("no answer", false)
 	return w, rows
@@ -142,8 +142,8 @@ func TestASourceWithoutServicesAfterAMirror(t *testing.T) {
 	w.Start()
 	keptUp(w)
 	w.Source.Change(func(s *kube.Store) {
-		s.DeleteService("default/web")
-		s.DeleteService("default/new")
+		s.Delete("Service", "default/web")
+		s.Delete("Service", "default/new")
 	})
 	w.Source.Release()
 	w.Settled()

@@ -85,7 +85,7 @@ func TestRendererIsOneLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		await("after a drift check", 2, "10.96.0.10", "10.96.0.11")
-		w.Source.Change(func(s *kube.Store) { s.DeleteService("default/db") })
+		w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/db") })
 		w.Kill(address.Renderer(toytest.Name))
 		await("swept", 1, "10.96.0.10")
 		w.CrashVPP()

@@ -263,10 +263,10 @@ func (s *story) accept(names []string) {
 		}
 		s.world.Source.Change(func(store *kube.Store) {
 			for _, one := range objects.Services {
-				store.SetService(one, about(normalize.KindService, normalize.ServiceKey(one)))
+				store.Set(one, about(normalize.KindService, normalize.ServiceKey(one)))
 			}
 			for _, one := range objects.Slices {
-				store.SetSlice(one, about(normalize.KindEndpointSlice, normalize.SliceKey(one)))
+				store.Set(one, about(normalize.KindEndpointSlice, normalize.SliceKey(one)))
 			}
 		})
 	}
@@ -291,9 +291,9 @@ func (s *story) delete(kind, key string) {
 	s.world.Source.Change(func(store *kube.Store) {
 		switch kind {
 		case normalize.KindService:
-			store.DeleteService(key)
+			store.Delete(normalize.KindService, key)
 		case normalize.KindEndpointSlice:
-			store.DeleteSlice(key)
+			store.Delete(normalize.KindEndpointSlice, key)
 		default:
 			s.Errorf("%s: cannot delete a %s", s.line, kind)
 		}

@@ -76,7 +76,7 @@ func TestAgentRestartWritesNothing(t *testing.T) {
 func TestAgentRestartRemovesWhatWentMeanwhile(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Stop()
-	w.Source.Change(func(s *kube.Store) { s.DeleteService("default/db") })
+	w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/db") })
 	before := w.VPP.Counters()
 	w.Start()
 	w.Settled()
@@ -104,7 +104,7 @@ func TestDeadRendererReadsOnceAndWritesNothing(t *testing.T) {
 
 func TestDeadRoutesRendererWritesNothing(t *testing.T) {
 	w := web(t, actorstest.Config{})
-	w.Source.Change(func(s *kube.Store) { s.SetService(probe.Service("empty", "10.96.0.77"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.Set(probe.Service("empty", "10.96.0.77"), nil) })
 	w.Settled()
 	reads := undisturbed(w, func() { w.Kill(address.Renderer("routes")) })
 	if reads != 0 {
@@ -146,8 +146,8 @@ func TestOneChangedEndpointAmongManyCostsTwoMessages(t *testing.T) {
 	w.Source.Change(func(s *kube.Store) {
 		for i := range services {
 			name := fmt.Sprint("svc", i)
-			s.SetService(probe.Service(name, fmt.Sprintf("10.97.%d.%d", i/250, i%250+1)), nil)
-			s.SetSlice(probe.Slice(name, "10.1.1.2", "10.1.2.9", "10.1.2.10"), nil)
+			s.Set(probe.Service(name, fmt.Sprintf("10.97.%d.%d", i/250, i%250+1)), nil)
+			s.Set(probe.Slice(name, "10.1.1.2", "10.1.2.9", "10.1.2.10"), nil)
 		}
 	})
 	w.Start()
@@ -155,7 +155,7 @@ func TestOneChangedEndpointAmongManyCostsTwoMessages(t *testing.T) {
 	w.Quiet()
 	before := w.VPP.Counters()
 	w.Source.Change(func(s *kube.Store) {
-		s.SetSlice(probe.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9", "10.1.2.10"), nil)
+		s.Set(probe.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9", "10.1.2.10"), nil)
 	})
 	w.Await("fourth backend", func() bool {
 		rows := w.Statuses()["default/svc7"].GetRenders()
@@ -176,7 +176,7 @@ func TestOneChangedEndpointAmongManyCostsTwoMessages(t *testing.T) {
 func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Source.Change(func(s *kube.Store) {
-		s.SetPod(probe.Pod("late", "10.1.1.9"), nil)
+		s.Set(probe.Pod("late", "10.1.1.9"), nil)
 	})
 	if _, err := w.VPP.AddPod("late", netip.MustParseAddr("10.1.1.9")); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
 		t.Errorf("another port of the service: %v; the story is about an address of VPP", got)
 	}
 	before := w.VPP.Counters()
-	w.Source.Change(func(s *kube.Store) { s.DeleteService("default/db") })
+	w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/db") })
 	w.Await("row gone", func() bool { return len(w.Rows()) == 1 })
 	w.Settled()
 	if got := knock(80); got.Action != simulator.Rejected {
@@ -204,13 +204,13 @@ func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
 
 func TestServiceGoesAndItsActorWithIt(t *testing.T) {
 	w := web(t, actorstest.Config{})
-	w.Source.Change(func(s *kube.Store) { s.DeleteService("default/web") })
+	w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/web") })
 	w.Await("row gone", func() bool { return len(w.Rows()) == 1 })
 	w.Await("actor gone", func() bool {
 		_, ok := w.System.Actor(address.Service("default/web"))
 		return !ok
 	})
-	w.Source.Change(func(s *kube.Store) { s.SetService(probe.Service("web", "10.96.0.10"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.Set(probe.Service("web", "10.96.0.10"), nil) })
 	w.Await("row back", func() bool { return len(w.Rows()) == 2 })
 	w.Settled()
 }
@@ -223,8 +223,8 @@ func TestContestedAddressHasOneOwner(t *testing.T) {
 		return s
 	}
 	w.Source.Change(func(s *kube.Store) {
-		s.SetService(external("web", "10.96.0.10", 200), nil)
-		s.SetService(external("db", "10.96.0.11", 100), nil)
+		s.Set(external("web", "10.96.0.10", 200), nil)
+		s.Set(external("db", "10.96.0.11", 100), nil)
 	})
 	conflicts := func(key string) []*messages.Conflict {
 		if s := w.Statuses()[key]; len(s.GetRenders()) == len(w.Deps.Renderers()) {
@@ -236,7 +236,7 @@ func TestContestedAddressHasOneOwner(t *testing.T) {
 	if owner := conflicts("default/web")[0].GetOwner(); owner != "default/db" {
 		t.Errorf("owner is %q, want default/db", owner)
 	}
-	w.Source.Change(func(s *kube.Store) { s.SetService(probe.Service("db", "10.96.0.11"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.Set(probe.Service("db", "10.96.0.11"), nil) })
 	w.Await("younger one takes over", func() bool { return len(conflicts("default/web")) == 0 && len(w.Rows()) == 3 })
 	w.Settled()
 }
@@ -245,8 +245,8 @@ func TestBadInputIsShownAndHarmsNoOtherService(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Source.Change(func(s *kube.Store) {
 		broken := probe.Service("broken", "10.96.0.12")
-		s.SetService(broken, []*messages.ObjectError{{Source: "test", Kind: "Service", Object: "default/broken", Field: "spec.externalIPs[0]", Message: "not an IP"}})
-		s.SetSlice(probe.Slice("broken", "10.1.1.5"), nil)
+		s.Set(broken, []*messages.ObjectError{{Source: "test", Kind: "Service", Object: "default/broken", Field: "spec.externalIPs[0]", Message: "not an IP"}})
+		s.Set(probe.Slice("broken", "10.1.1.5"), nil)
 	})
 	w.Await("error is shown", func() bool { return len(w.Statuses()["default/broken"].GetErrors()) == 1 })
 	w.Settled()

@@ -17,12 +17,12 @@ func TestTenantWithManyEndpoints(t *testing.T) {
 	const many = 100_000
 	before := w.VPP.Counters()
 	w.Source.Change(func(s *kube.Store) {
-		s.SetService(probe.Service("many", "10.96.0.99"), nil)
+		s.Set(probe.Service("many", "10.96.0.99"), nil)
 		var slice *messages.EndpointSlice
 		for i := range many {
 			if i%1000 == 0 {
 				if slice != nil {
-					s.SetSlice(slice, nil)
+					s.Set(slice, nil)
 				}
 				slice = probe.Slice("many")
 				slice.Name = fmt.Sprint("many-", i/1000)
@@ -31,7 +31,7 @@ func TestTenantWithManyEndpoints(t *testing.T) {
 				Address: fmt.Sprintf("10.%d.%d.%d", 128+i>>16, i>>8&255, i&255), Ready: true, Serving: true, Node: "n2",
 			})
 		}
-		s.SetSlice(slice, nil)
+		s.Set(slice, nil)
 	})
 	w.Await("row", func() bool { return len(w.Rows()) == 3 })
 	w.Settled()
@@ -50,7 +50,7 @@ func TestTenantWithManyEndpoints(t *testing.T) {
 	if n := w.Backends(ack.GetRows()[0].GetVip()); n != 127 {
 		t.Errorf("%d backends in VPP, want 127", n)
 	}
-	w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("db", "10.1.1.4", "10.1.1.5"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.Set(probe.Slice("db", "10.1.1.4", "10.1.1.5"), nil) })
 	w.Settled()
 	last := w.VPP.Counters()
 	if n := last.Mutating() - after.Mutating(); n != 2 {

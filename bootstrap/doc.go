@@ -13,8 +13,8 @@
 //	bootstrap/page        the web page
 //	bootstrap/metrics     the Prometheus metrics, and traces for an OpenTelemetry collector
 //	bootstrap/hostroute   routes of the host to VPP
-//	bootstrap/sigkill     tests only: the agent as a process, killed at random times
-//	bootstrap/greedy      a benchmark only: a tenant with very many frontends
+//	bootstrap/process     tests only: the agent as a process, killed at random times; tenants with
+//	                      very many frontends
 //
 // Functions of the streams make the commands, root.go collects them. A command returns an error,
 // which Main prints to standard error. Exit codes: 0 ok, 1 failed, 2 usage.

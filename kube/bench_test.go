@@ -46,7 +46,7 @@ func BenchmarkUpdateOfOneSlice(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
-				s.SetSlice(versions[i%len(versions)], nil)
+				s.Set(versions[i%len(versions)], nil)
 				if len(s.Commit().Services) != 1 {
 					b.Fatal("nothing changed")
 				}
@@ -64,7 +64,7 @@ func BenchmarkUnchangedUpdate(b *testing.B) {
 	for i := range b.N {
 		same := backends("svc-00042", 0)
 		same.Generation = int64(i)
-		s.SetSlice(same, nil)
+		s.Set(same, nil)
 		if !empty(s.Commit()) {
 			b.Fatal("something changed")
 		}

@@ -58,15 +58,15 @@ func TestChain(t *testing.T) {
 				"change": func(t *rapid.T) {
 					name := fmt.Sprintf("s%d", rapid.IntRange(0, 3).Draw(t, "service"))
 					if rapid.Bool().Draw(t, "delete") {
-						source.store.DeleteService("a/" + name)
+						source.store.Delete("Service", "a/"+name)
 					} else {
 						ip := fmt.Sprintf("10.96.0.%d", rapid.IntRange(1, 4).Draw(t, "address"))
-						source.store.SetService(&messages.Service{Namespace: "a", Name: name, ClusterIps: []string{ip}}, nil)
+						source.store.Set(&messages.Service{Namespace: "a", Name: name, ClusterIps: []string{ip}}, nil)
 					}
 					source.store.Commit().Deliver(sink)
 				},
 				"node": func(t *rapid.T) {
-					source.store.SetNode(&messages.Node{Name: "n1", Zone: rapid.StringN(0, 1, 1).Draw(t, "zone")}, nil)
+					source.store.Set(&messages.Node{Name: "n1", Zone: rapid.StringN(0, 1, 1).Draw(t, "zone")}, nil)
 					source.store.Commit().Deliver(sink)
 				},
 				"health": func(*rapid.T) {

@@ -67,30 +67,30 @@ func change(t *rapid.T, m *model, s *kube.Store) {
 	switch {
 	case kind == "Service" && remove:
 		delete(m.services, key)
-		s.DeleteService(key)
+		s.Delete(normalize.KindService, key)
 	case kind == "Service":
 		m.services[key] = svc(name, fmt.Sprintf("10.96.0.%d", value.Draw(t, "ip")))
-		s.SetService(m.services[key], problems)
+		s.Set(m.services[key], problems)
 	case kind == "EndpointSlice" && remove:
 		delete(m.slices, key)
-		s.DeleteSlice(key)
+		s.Delete(normalize.KindEndpointSlice, key)
 	case kind == "EndpointSlice":
 		slice := eps(name, rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "service"), fmt.Sprintf("10.0.0.%d", value.Draw(t, "address")))
 		slice.Generation, slice.Triggered = int64(value.Draw(t, "generation")), int64(value.Draw(t, "triggered"))
 		m.slices[key] = slice
-		s.SetSlice(slice, problems)
+		s.Set(slice, problems)
 	case kind == "Node" && remove:
 		delete(m.nodes, name)
-		s.DeleteNode(name)
+		s.Delete(normalize.KindNode, name)
 	case kind == "Node":
 		m.nodes[name] = &messages.Node{Name: name, Zone: fmt.Sprint(value.Draw(t, "zone"))}
-		s.SetNode(m.nodes[name], problems)
+		s.Set(m.nodes[name], problems)
 	case remove:
 		delete(m.pods, key)
-		s.DeletePod(key)
+		s.Delete(normalize.KindPod, key)
 	default:
 		m.pods[key] = &messages.Pod{Namespace: "a", Name: name, Addresses: []string{fmt.Sprintf("10.0.0.%d", value.Draw(t, "address"))}}
-		s.SetPod(m.pods[key], problems)
+		s.Set(m.pods[key], problems)
 	}
 }
 
@@ -159,9 +159,9 @@ func TestConcurrentUse(t *testing.T) {
 		all.Go(func() {
 			for i := range 100 {
 				name := fmt.Sprintf("s%d", i%10)
-				s.SetService(svc(name, fmt.Sprintf("10.96.%d.%d", worker, i)), nil)
-				s.SetSlice(eps(name+"-1", name, fmt.Sprintf("10.0.%d.%d", worker, i)), nil)
-				s.SetNode(&messages.Node{Name: name}, nil)
+				s.Set(svc(name, fmt.Sprintf("10.96.%d.%d", worker, i)), nil)
+				s.Set(eps(name+"-1", name, fmt.Sprintf("10.0.%d.%d", worker, i)), nil)
+				s.Set(&messages.Node{Name: name}, nil)
 				s.Commit()
 				_ = s.Snapshot().GetServices()
 				_ = s.SliceTriggered("a/" + name + "-1")

@@ -63,106 +63,61 @@ func NewStore(node string) *Store {
 	}
 }
 
-// SetService records the current value of a Service and the problems found in it.
-func (s *Store) SetService(service *messages.Service, problems []*messages.ObjectError) {
+// Set records the present value of an object, a message or *normalize.ServiceCIDRs, and the problems
+// found in it. A slice that belonged to another service leaves that service.
+func (s *Store) Set(object any, problems []*messages.ObjectError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setService(service)
-	s.setProblems(ref{normalize.KindService, normalize.ServiceKey(service)}, problems)
+	s.setProblems(s.set(object), problems)
 }
 
-// DeleteService records that the Service of this key does not exist (any more), or is not meant for
-// this node.
-func (s *Store) DeleteService(key string) {
+// Delete records that the object of this kind (normalize.Kind*) and key does not exist (any more),
+// or is not meant for this node.
+func (s *Store) Delete(kind, key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deleteService(key)
-	s.setProblems(ref{normalize.KindService, key}, nil)
+	switch kind {
+	case normalize.KindService:
+		s.deleteService(key)
+	case normalize.KindEndpointSlice:
+		s.deleteSlice(key)
+	case normalize.KindNode:
+		delete(s.nodes, key)
+		s.changed.nodes, s.changed.surroundings = true, true
+	case normalize.KindPod:
+		delete(s.pods, key)
+		s.changed.surroundings = true
+	case normalize.KindServiceCIDR:
+		delete(s.cidrs, key)
+		s.changed.surroundings = true
+	case normalize.KindAddressPool:
+		delete(s.pools, key)
+		s.changed.surroundings = true
+	}
+	s.setProblems(ref{kind, key}, nil)
 }
 
-// SetSlice records the current value of a slice and the problems found in it. A slice that belonged
-// to another service leaves that service.
-func (s *Store) SetSlice(slice *messages.EndpointSlice, problems []*messages.ObjectError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.setSlice(slice)
-	s.setProblems(ref{normalize.KindEndpointSlice, normalize.SliceKey(slice)}, problems)
-}
-
-// DeleteSlice records that the slice of this key does not exist (any more), or is not meant for
-// this node.
-func (s *Store) DeleteSlice(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deleteSlice(key)
-	s.setProblems(ref{normalize.KindEndpointSlice, key}, nil)
-}
-
-// SetNode records the current value of a Node and the problems found in it.
-func (s *Store) SetNode(node *messages.Node, problems []*messages.ObjectError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nodes[node.GetName()], s.changed.nodes, s.changed.surroundings = node, true, true
-	s.setProblems(ref{normalize.KindNode, node.GetName()}, problems)
-}
-
-// DeleteNode records that the Node of this name does not exist (any more).
-func (s *Store) DeleteNode(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.nodes, name)
-	s.changed.nodes, s.changed.surroundings = true, true
-	s.setProblems(ref{normalize.KindNode, name}, nil)
-}
-
-// SetPod records the current value of a Pod of this node and the problems found in it.
-func (s *Store) SetPod(pod *messages.Pod, problems []*messages.ObjectError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pods[normalize.PodKey(pod)], s.changed.surroundings = pod, true
-	s.setProblems(ref{normalize.KindPod, normalize.PodKey(pod)}, problems)
-}
-
-// DeletePod records that the Pod of this key does not exist (any more), is not on this node or
-// cannot be reached.
-func (s *Store) DeletePod(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.pods, key)
+// set records the present value of an object.
+func (s *Store) set(object any) (r ref) {
+	switch o := object.(type) {
+	case *messages.Service:
+		s.setService(o)
+		return ref{normalize.KindService, normalize.ServiceKey(o)}
+	case *messages.EndpointSlice:
+		s.setSlice(o)
+		return ref{normalize.KindEndpointSlice, normalize.SliceKey(o)}
+	case *messages.Node:
+		r, s.nodes[o.GetName()], s.changed.nodes = ref{normalize.KindNode, o.GetName()}, o, true
+	case *messages.Pod:
+		r = ref{normalize.KindPod, normalize.PodKey(o)}
+		s.pods[r.object] = o
+	case *normalize.ServiceCIDRs:
+		r, s.cidrs[o.Name] = ref{normalize.KindServiceCIDR, o.Name}, o.Networks
+	case *messages.AddressPool:
+		r, s.pools[o.GetName()] = ref{normalize.KindAddressPool, o.GetName()}, o
+	}
 	s.changed.surroundings = true
-	s.setProblems(ref{normalize.KindPod, key}, nil)
-}
-
-// SetServiceCIDR records the networks of the ServiceCIDR of this name, in the form "ip/len".
-func (s *Store) SetServiceCIDR(name string, networks []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cidrs[name], s.changed.surroundings = networks, true
-}
-
-// DeleteServiceCIDR records that the ServiceCIDR of this name does not exist (any more).
-func (s *Store) DeleteServiceCIDR(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.cidrs, name)
-	s.changed.surroundings = true
-}
-
-// SetAddressPool records the current value of an AddressPool and the problems found in it.
-func (s *Store) SetAddressPool(pool *messages.AddressPool, problems []*messages.ObjectError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pools[pool.GetName()], s.changed.surroundings = pool, true
-	s.setProblems(ref{normalize.KindAddressPool, pool.GetName()}, problems)
-}
-
-// DeleteAddressPool records that the AddressPool of this name does not exist (any more).
-func (s *Store) DeleteAddressPool(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.pools, name)
-	s.changed.surroundings = true
-	s.setProblems(ref{normalize.KindAddressPool, name}, nil)
+	return r
 }
 
 // SliceTriggered returns when the change behind the recorded value of a slice happened, in Unix
@@ -184,27 +139,21 @@ func (s *Store) Replace(objects *normalize.Objects, problems []*messages.ObjectE
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
-	for _, service := range objects.Services {
-		s.setService(service)
-	}
-	for _, slice := range objects.Slices {
-		s.setSlice(slice)
-	}
-	for _, node := range objects.Nodes {
-		s.nodes[node.GetName()] = node
-	}
-	for _, pod := range objects.Pods {
-		s.pods[normalize.PodKey(pod)] = pod
-	}
-	for _, c := range objects.ServiceCIDRs {
-		s.cidrs[c.Name] = c.Networks
-	}
-	for _, pool := range objects.AddressPools {
-		s.pools[pool.GetName()] = pool
-	}
+	setAll(s, objects.Services)
+	setAll(s, objects.Slices)
+	setAll(s, objects.Nodes)
+	setAll(s, objects.Pods)
+	setAll(s, objects.ServiceCIDRs)
+	setAll(s, objects.AddressPools)
 	for _, p := range problems {
 		r := ref{p.GetKind(), p.GetObject()}
 		s.problems[r] = append(s.problems[r], p)
+	}
+}
+
+func setAll[T any](s *Store, objects []T) {
+	for _, object := range objects {
+		s.set(object)
 	}
 }
 

@@ -77,18 +77,18 @@ func wantChanges(t *testing.T, s *kube.Store, want ...string) kube.Changes {
 
 func TestSlicesBeforeAndAfterTheirService(t *testing.T) {
 	s := kube.NewStore("n1")
-	s.SetSlice(eps("web-2", "web", "10.0.0.2"), nil)
-	s.SetSlice(eps("web-1", "web", "10.0.0.1"), nil)
+	s.Set(eps("web-2", "web", "10.0.0.2"), nil)
+	s.Set(eps("web-1", "web", "10.0.0.1"), nil)
 	wantChanges(t, s, "a/web: web-1,10.0.0.1 web-2,10.0.0.2")
-	s.SetService(svc("web", "10.96.0.1"), nil)
+	s.Set(svc("web", "10.96.0.1"), nil)
 	wantChanges(t, s, "a/web: service[10.96.0.1] web-1,10.0.0.1 web-2,10.0.0.2")
-	s.DeleteService("a/web")
+	s.Delete(normalize.KindService, "a/web")
 	wantChanges(t, s, "a/web: web-1,10.0.0.1 web-2,10.0.0.2")
-	s.SetService(svc("web", "10.96.0.2"), nil)
-	s.DeleteSlice("a/web-1")
+	s.Set(svc("web", "10.96.0.2"), nil)
+	s.Delete(normalize.KindEndpointSlice, "a/web-1")
 	wantChanges(t, s, "a/web: service[10.96.0.2] web-2,10.0.0.2")
-	s.DeleteSlice("a/web-2")
-	s.DeleteService("a/web")
+	s.Delete(normalize.KindEndpointSlice, "a/web-2")
+	s.Delete(normalize.KindService, "a/web")
 	wantChanges(t, s, "a/web: gone")
 	wantChanges(t, s)
 	if n := len(s.Snapshot().GetServices()); n != 0 {
@@ -98,32 +98,32 @@ func TestSlicesBeforeAndAfterTheirService(t *testing.T) {
 
 func TestOnlyContentCounts(t *testing.T) {
 	s := kube.NewStore("n1")
-	s.SetService(svc("web", "10.96.0.1"), nil)
-	s.SetSlice(eps("web-1", "web", "10.0.0.1"), nil)
+	s.Set(svc("web", "10.96.0.1"), nil)
+	s.Set(eps("web-1", "web", "10.0.0.1"), nil)
 	wantChanges(t, s, "a/web: service[10.96.0.1] web-1,10.0.0.1")
 
-	s.SetService(svc("web", "10.96.0.1"), nil)
+	s.Set(svc("web", "10.96.0.1"), nil)
 	wantChanges(t, s)
 	annotated := eps("web-1", "web", "10.0.0.1")
 	annotated.Triggered, annotated.Generation = 5, 9
-	s.SetSlice(annotated, nil)
+	s.Set(annotated, nil)
 	wantChanges(t, s)
 	if got := s.SliceTriggered("a/web-1"); got != 5 {
 		t.Errorf("trigger time %d, want that of the last update", got)
 	}
-	s.SetService(svc("web", "10.96.0.9"), nil) // changed and reverted within one commit
-	s.SetService(svc("web", "10.96.0.1"), nil)
+	s.Set(svc("web", "10.96.0.9"), nil) // changed and reverted within one commit
+	s.Set(svc("web", "10.96.0.1"), nil)
 	wantChanges(t, s)
-	s.SetService(svc("new"), nil)
-	s.DeleteService("a/new")
+	s.Set(svc("new"), nil)
+	s.Delete(normalize.KindService, "a/new")
 	wantChanges(t, s)
-	s.DeleteService("a/unknown")
-	s.DeleteSlice("a/unknown")
-	s.DeleteNode("unknown")
-	s.DeletePod("a/unknown")
+	s.Delete(normalize.KindService, "a/unknown")
+	s.Delete(normalize.KindEndpointSlice, "a/unknown")
+	s.Delete(normalize.KindNode, "unknown")
+	s.Delete(normalize.KindPod, "a/unknown")
 	wantChanges(t, s)
 
-	s.SetSlice(eps("web-1", "web", "10.0.0.2"), nil)
+	s.Set(eps("web-1", "web", "10.0.0.2"), nil)
 	changes := wantChanges(t, s, "a/web: service[10.96.0.1] web-1,10.0.0.2")
 	if got := changes.Services[0].GetSlices()[0].GetTriggered(); got != 0 {
 		t.Errorf("trigger time %d, want that of the slice", got)
@@ -138,39 +138,39 @@ func TestGenerationsOfDisputedSlices(t *testing.T) {
 		slice.Generation = generation
 		return slice
 	}
-	s.SetSlice(newer(eps("web-1", "web", "10.0.0.1"), 1), nil)
-	s.SetSlice(newer(eps("web-2", "web", "10.0.0.2"), 1), nil)
+	s.Set(newer(eps("web-1", "web", "10.0.0.1"), 1), nil)
+	s.Set(newer(eps("web-2", "web", "10.0.0.2"), 1), nil)
 	wantChanges(t, s, "a/web: web-1,10.0.0.1 web-2,10.0.0.2")
-	s.SetSlice(newer(eps("web-1", "web", "10.0.0.1"), 2), nil)
+	s.Set(newer(eps("web-1", "web", "10.0.0.1"), 2), nil)
 	wantChanges(t, s)
-	s.SetSlice(newer(eps("web-2", "web", "10.0.0.1"), 2), nil)
+	s.Set(newer(eps("web-2", "web", "10.0.0.1"), 2), nil)
 	changes := wantChanges(t, s, "a/web: web-1,10.0.0.1 web-2,10.0.0.1")
 	if got := changes.Services[0].GetSlices()[0].GetGeneration(); got != 2 {
 		t.Errorf("slice of generation %d, want the last one", got)
 	}
-	s.SetSlice(newer(eps("web-1", "web", "10.0.0.1"), 3), nil)
+	s.Set(newer(eps("web-1", "web", "10.0.0.1"), 3), nil)
 	wantChanges(t, s, "a/web: web-1,10.0.0.1 web-2,10.0.0.1")
 }
 
 func TestRelabelledSliceLeavesItsOldService(t *testing.T) {
 	s := kube.NewStore("n1")
-	s.SetSlice(eps("x", "old", "10.0.0.1"), nil)
+	s.Set(eps("x", "old", "10.0.0.1"), nil)
 	wantChanges(t, s, "a/old: x,10.0.0.1")
-	s.SetSlice(eps("x", "new", "10.0.0.1"), nil)
+	s.Set(eps("x", "new", "10.0.0.1"), nil)
 	wantChanges(t, s, "a/new: x,10.0.0.1", "a/old: gone")
-	s.SetSlice(eps("x", "", "10.0.0.1"), nil)
+	s.Set(eps("x", "", "10.0.0.1"), nil)
 	wantChanges(t, s, "a/new: gone")
-	s.DeleteSlice("a/x")
+	s.Delete(normalize.KindEndpointSlice, "a/x")
 	wantChanges(t, s)
 }
 
 func TestRecreatedServiceGetsALargerGeneration(t *testing.T) {
 	s := kube.NewStore("n1")
-	s.SetService(svc("web"), nil)
+	s.Set(svc("web"), nil)
 	first := wantChanges(t, s, "a/web: service[]").Services[0].GetGeneration()
-	s.DeleteService("a/web")
+	s.Delete(normalize.KindService, "a/web")
 	gone := wantChanges(t, s, "a/web: gone").Services[0].GetGeneration()
-	s.SetService(svc("web"), nil)
+	s.Set(svc("web"), nil)
 	again := wantChanges(t, s, "a/web: service[]").Services[0].GetGeneration()
 	if first >= gone || gone >= again {
 		t.Errorf("generations %d, %d, %d do not grow", first, gone, again)
@@ -179,12 +179,12 @@ func TestRecreatedServiceGetsALargerGeneration(t *testing.T) {
 
 func TestReplace(t *testing.T) {
 	s := kube.NewStore("n1")
-	s.SetService(svc("same", "10.96.0.1"), nil)
-	s.SetService(svc("other", "10.96.0.2"), nil)
-	s.SetService(svc("dropped"), nil)
-	s.SetSlice(eps("moved", "same", "10.0.0.1"), nil)
-	s.SetNode(&messages.Node{Name: "n1"}, nil)
-	s.SetPod(&messages.Pod{Namespace: "a", Name: "p", Node: "n1"}, nil)
+	s.Set(svc("same", "10.96.0.1"), nil)
+	s.Set(svc("other", "10.96.0.2"), nil)
+	s.Set(svc("dropped"), nil)
+	s.Set(eps("moved", "same", "10.0.0.1"), nil)
+	s.Set(&messages.Node{Name: "n1"}, nil)
+	s.Set(&messages.Pod{Namespace: "a", Name: "p", Node: "n1"}, nil)
 	s.Commit()
 	before := s.Snapshot()
 
@@ -214,15 +214,15 @@ func TestReplace(t *testing.T) {
 func TestSurroundings(t *testing.T) {
 	s := kube.NewStore("n1")
 	wantChanges(t, s)
-	s.SetNode(&messages.Node{Name: "n2"}, nil)
+	s.Set(&messages.Node{Name: "n2"}, nil)
 	first := wantChanges(t, s, "node").Node
 	if first.GetSelf() != nil || len(first.GetNodes()) != 1 {
 		t.Errorf("without this node: %v", first)
 	}
-	s.SetNode(&messages.Node{Name: "n1", Zone: "a"}, nil)
-	s.SetPod(&messages.Pod{Namespace: "b", Name: "a"}, nil)
-	s.SetPod(&messages.Pod{Namespace: "a", Name: "b"}, nil)
-	s.SetPod(&messages.Pod{Namespace: "a-b", Name: "a"}, nil)
+	s.Set(&messages.Node{Name: "n1", Zone: "a"}, nil)
+	s.Set(&messages.Pod{Namespace: "b", Name: "a"}, nil)
+	s.Set(&messages.Pod{Namespace: "a", Name: "b"}, nil)
+	s.Set(&messages.Pod{Namespace: "a-b", Name: "a"}, nil)
 	second := wantChanges(t, s, "node").Node
 	if second.GetSelf().GetZone() != "a" || len(first.GetNodes()) != 1 {
 		t.Errorf("this node %v; the value before now has %v", second.GetSelf(), first.GetNodes())
@@ -234,18 +234,31 @@ func TestSurroundings(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/b", "a-b/a", "b/a"}, order); diff != "" {
 		t.Errorf("pods are not ordered by namespace and name:\n%s", diff)
 	}
-	s.SetNode(&messages.Node{Name: "n1", Zone: "a"}, nil)
-	s.SetPod(&messages.Pod{Namespace: "b", Name: "a"}, nil)
+	s.Set(&messages.Node{Name: "n1", Zone: "a"}, nil)
+	s.Set(&messages.Pod{Namespace: "b", Name: "a"}, nil)
 	wantChanges(t, s)
-	s.SetNode(&messages.Node{Name: "n1", Zone: "b"}, nil)
+	s.Set(&messages.Node{Name: "n1", Zone: "b"}, nil)
 	if third := wantChanges(t, s, "node").Node; third.GetSelf().GetZone() != "b" || third.GetNodes()["n1"].GetZone() != "b" {
 		t.Errorf("changed zone: %v", third)
 	}
-	s.DeletePod("b/a")
+	s.Delete(normalize.KindPod, "b/a")
 	wantChanges(t, s, "node")
-	s.DeleteNode("n1")
+	s.Delete(normalize.KindNode, "n1")
 	if fourth := wantChanges(t, s, "node").Node; fourth.GetSelf() != nil {
 		t.Errorf("deleted node: %v", fourth)
+	}
+	// kinds without a namespace have their own names
+	s.Set(&messages.Node{Name: "x"}, nil)
+	s.Set(&normalize.ServiceCIDRs{Name: "x", Networks: []string{"10.96.0.0/16"}}, nil)
+	s.Set(&messages.AddressPool{Name: "x"}, nil)
+	wantChanges(t, s, "node")
+	s.Delete(normalize.KindServiceCIDR, "x")
+	if n := wantChanges(t, s, "node").Node; len(n.GetServiceCidrs()) != 0 || len(n.GetAddressPools()) != 1 || n.GetNodes()["x"] == nil {
+		t.Errorf("deleted ServiceCIDR: %v", n)
+	}
+	s.Delete(normalize.KindAddressPool, "x")
+	if n := wantChanges(t, s, "node").Node; len(n.GetAddressPools()) != 0 || n.GetNodes()["x"] == nil {
+		t.Errorf("deleted AddressPool: %v", n)
 	}
 }
 
@@ -254,23 +267,23 @@ func TestSurroundings(t *testing.T) {
 func TestProblems(t *testing.T) {
 	s := kube.NewStore("n1")
 	bad := []*messages.ObjectError{problem("Service", "a/web", "spec.ports[0]")}
-	s.SetService(svc("web"), bad)
+	s.Set(svc("web"), bad)
 	wantChanges(t, s, "a/web: service[] !spec.ports[0]")
-	s.SetService(svc("web"), bad)
+	s.Set(svc("web"), bad)
 	wantChanges(t, s)
-	s.SetSlice(eps("web-1", "web", "10.0.0.1"), []*messages.ObjectError{problem("EndpointSlice", "a/web-1", "ports[0]")})
+	s.Set(eps("web-1", "web", "10.0.0.1"), []*messages.ObjectError{problem("EndpointSlice", "a/web-1", "ports[0]")})
 	wantChanges(t, s, "a/web: service[] web-1,10.0.0.1 !ports[0] !spec.ports[0]")
-	s.SetService(svc("web"), nil)
+	s.Set(svc("web"), nil)
 	wantChanges(t, s, "a/web: service[] web-1,10.0.0.1 !ports[0]")
-	s.SetSlice(eps("web-1", "other", "10.0.0.1"), []*messages.ObjectError{problem("EndpointSlice", "a/web-1", "ports[0]")})
+	s.Set(eps("web-1", "other", "10.0.0.1"), []*messages.ObjectError{problem("EndpointSlice", "a/web-1", "ports[0]")})
 	wantChanges(t, s, "a/other: web-1,10.0.0.1 !ports[0]", "a/web: service[]")
-	s.DeleteSlice("a/web-1")
+	s.Delete(normalize.KindEndpointSlice, "a/web-1")
 	wantChanges(t, s, "a/other: gone")
-	s.SetNode(&messages.Node{Name: "n1"}, []*messages.ObjectError{problem("Node", "n1", "status.addresses[0]")})
+	s.Set(&messages.Node{Name: "n1"}, []*messages.ObjectError{problem("Node", "n1", "status.addresses[0]")})
 	if node := wantChanges(t, s, "node").Node; len(node.GetErrors()) != 1 {
 		t.Errorf("problems of the node: %v", node.GetErrors())
 	}
-	s.SetNode(&messages.Node{Name: "n1"}, nil)
+	s.Set(&messages.Node{Name: "n1"}, nil)
 	wantChanges(t, s, "node")
 
 	lost := problem("Service", "a/lost", "")
@@ -278,7 +291,7 @@ func TestProblems(t *testing.T) {
 	if node := wantChanges(t, s, "node").Node; len(node.GetErrors()) != 2 {
 		t.Errorf("problems without a service: %v", node.GetErrors())
 	}
-	s.SetService(svc("lost"), []*messages.ObjectError{lost})
+	s.Set(svc("lost"), []*messages.ObjectError{lost})
 	changes := wantChanges(t, s, "a/lost: service[] !", "node")
 	if len(changes.Node.GetErrors()) != 1 {
 		t.Errorf("the problem stands with its service and here: %v", changes.Node.GetErrors())
@@ -299,18 +312,18 @@ func TestCollect(t *testing.T) {
 // with its copy.
 func TestWhatWasGivenOutNeverChanges(t *testing.T) {
 	s := kube.NewStore("n1")
-	s.SetService(svc("web", "10.96.0.1"), nil)
+	s.Set(svc("web", "10.96.0.1"), nil)
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		s.SetSlice(eps(name, "web", "10.0.0.1"), nil)
+		s.Set(eps(name, "web", "10.0.0.1"), nil)
 	}
-	s.SetNode(&messages.Node{Name: "n1"}, nil)
+	s.Set(&messages.Node{Name: "n1"}, nil)
 	s.Commit()
 	given := s.Snapshot()
 	copied := proto.CloneOf(given)
-	s.DeleteSlice("a/web-1")
-	s.SetSlice(eps("web-2", "web", "10.0.0.9"), nil)
-	s.SetSlice(eps("web-0", "web", "10.0.0.9"), nil)
-	s.SetNode(&messages.Node{Name: "n2"}, nil)
+	s.Delete(normalize.KindEndpointSlice, "a/web-1")
+	s.Set(eps("web-2", "web", "10.0.0.9"), nil)
+	s.Set(eps("web-0", "web", "10.0.0.9"), nil)
+	s.Set(&messages.Node{Name: "n2"}, nil)
 	s.Commit()
 	s.Replace(&normalize.Objects{}, nil)
 	s.Commit()

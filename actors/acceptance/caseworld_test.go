@@ -56,16 +56,16 @@ func (o *objects) put(s *kube.Store) {
 func (o *objects) changes() []func(*kube.Store) {
 	var all []func(*kube.Store)
 	for _, one := range o.services {
-		all = append(all, func(s *kube.Store) { s.SetService(one, nil) })
+		all = append(all, func(s *kube.Store) { s.Set(one, nil) })
 	}
 	for _, one := range o.slices {
-		all = append(all, func(s *kube.Store) { s.SetSlice(one, nil) })
+		all = append(all, func(s *kube.Store) { s.Set(one, nil) })
 	}
 	for _, key := range o.deleted.Services {
-		all = append(all, func(s *kube.Store) { s.DeleteService(key) })
+		all = append(all, func(s *kube.Store) { s.Delete(normalize.KindService, key) })
 	}
 	for _, key := range o.deleted.EndpointSlices {
-		all = append(all, func(s *kube.Store) { s.DeleteSlice(key) })
+		all = append(all, func(s *kube.Store) { s.Delete(normalize.KindEndpointSlice, key) })
 	}
 	return all
 }

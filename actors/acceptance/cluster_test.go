@@ -104,8 +104,8 @@ func endpointAt(a netip.Addr) *messages.Endpoint {
 // apply puts a service with its endpoints into the cluster.
 func (n *node) apply(s serviceSpec, port uint32, endpoints ...netip.Addr) {
 	n.Source.Change(func(store *kube.Store) {
-		store.SetService(s.service(), nil)
-		store.SetSlice(s.slice(port, endpoints...), nil)
+		store.Set(s.service(), nil)
+		store.Set(s.slice(port, endpoints...), nil)
 	})
 }
 
@@ -180,14 +180,14 @@ func randomChange(random *rand.Rand) func(*kube.Store) {
 	switch random.IntN(10) {
 	case 0, 1, 2:
 		s := randomService(random, i)
-		return func(store *kube.Store) { store.SetService(s, nil) }
+		return func(store *kube.Store) { store.Set(s, nil) }
 	case 3:
-		return func(store *kube.Store) { store.DeleteService(fmt.Sprint("default/s", i)) }
+		return func(store *kube.Store) { store.Delete("Service", fmt.Sprint("default/s", i)) }
 	case 4:
-		return func(store *kube.Store) { store.DeleteSlice(fmt.Sprint("default/s", i, "-", k)) }
+		return func(store *kube.Store) { store.Delete("EndpointSlice", fmt.Sprint("default/s", i, "-", k)) }
 	default:
 		s := randomSlice(random, i, k)
-		return func(store *kube.Store) { store.SetSlice(s, nil) }
+		return func(store *kube.Store) { store.Set(s, nil) }
 	}
 }
 

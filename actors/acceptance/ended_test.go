@@ -65,8 +65,8 @@ func TestEndedConnectionsHoldNothing(t *testing.T) {
 				service.Ports = append(service.Ports, &messages.ServicePort{Name: "b", Protocol: messages.Protocol_UDP, Port: 80})
 				slice.Ports = append(slice.Ports, &messages.EndpointPort{Name: "b", Protocol: messages.Protocol_UDP, Port: heldPort})
 				services[name] = service
-				store.SetService(service, nil)
-				store.SetSlice(slice, nil)
+				store.Set(service, nil)
+				store.Set(slice, nil)
 			}
 		})
 		n.settled()

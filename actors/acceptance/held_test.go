@@ -345,8 +345,8 @@ func (h *holding) disturb() string {
 		i := h.someChurn()
 		delete(h.churn, i)
 		h.Source.Change(func(s *kube.Store) {
-			s.DeleteService(fmt.Sprint("default/churn-", i))
-			s.DeleteSlice(fmt.Sprint("default/churn-", i, "-1"))
+			s.Delete("Service", fmt.Sprint("default/churn-", i))
+			s.Delete("EndpointSlice", fmt.Sprint("default/churn-", i, "-1"))
 		})
 		return changeRemoved
 	case roll < 40 && len(h.churn) < churnServices:
@@ -414,8 +414,8 @@ func (h *holding) change(i int) {
 		}
 	}
 	h.Source.Change(func(store *kube.Store) {
-		store.SetService(s.service(), nil)
-		store.SetSlice(slice, nil)
+		store.Set(s.service(), nil)
+		store.Set(slice, nil)
 	})
 }
 

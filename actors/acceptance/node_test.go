@@ -112,7 +112,7 @@ func (n *node) rolesMissing(statuses map[string]*messages.ServiceStatus) string 
 
 // setNode tells the cluster what this node is.
 func (n *node) setNode(self *messages.Node) {
-	n.Source.Change(func(s *kube.Store) { s.SetNode(self, nil) })
+	n.Source.Change(func(s *kube.Store) { s.Set(self, nil) })
 	n.context = &messages.NodeContext{Node: self, Addresses: self.GetAddresses()}
 }
 

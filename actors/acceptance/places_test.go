@@ -100,7 +100,7 @@ func (n *node) client(a netip.Addr) {
 	n.places.addPod(n.T, a)
 	n.places.known[a] = n.places.pods[a]
 	n.Source.Change(func(s *kube.Store) {
-		s.SetPod(&messages.Pod{Namespace: "clients", Name: "at-" + a.String(), Uid: a.String(), Node: n.Node, Addresses: []string{a.String()}}, nil)
+		s.Set(&messages.Pod{Namespace: "clients", Name: "at-" + a.String(), Uid: a.String(), Node: n.Node, Addresses: []string{a.String()}}, nil)
 	})
 }
 

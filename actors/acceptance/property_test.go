@@ -123,10 +123,10 @@ func (n *node) copyOf(other *node, random *rand.Rand) {
 	var all []func(*kube.Store)
 	for _, in := range other.Source.Snapshot().GetServices() {
 		if s := in.GetService(); s != nil {
-			all = append(all, func(store *kube.Store) { store.SetService(s, nil) })
+			all = append(all, func(store *kube.Store) { store.Set(s, nil) })
 		}
 		for _, slice := range in.GetSlices() {
-			all = append(all, func(store *kube.Store) { store.SetSlice(slice, nil) })
+			all = append(all, func(store *kube.Store) { store.Set(slice, nil) })
 		}
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

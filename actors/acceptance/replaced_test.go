@@ -145,7 +145,7 @@ func TestInSyncMeansThatRowsAreGone(t *testing.T) {
 	n.settled()
 	n.VPP.Hang()
 	defer n.VPP.Resume()
-	n.Source.Change(func(store *kube.Store) { store.DeleteSlice("default/web-1") })
+	n.Source.Change(func(store *kube.Store) { store.Delete("EndpointSlice", "default/web-1") })
 	n.Barrier()
 	n.Until("the service has seen the change", func() string {
 		if len(n.Statuses()["default/web"].GetView().GetFrontends()[0].GetBackends()) > 0 {

@@ -153,12 +153,12 @@ func TestRenamedServices(t *testing.T) {
 	after := before
 	after.name, after.created = "after", 2
 	remove := func(store *kube.Store) {
-		store.DeleteService("default/before")
-		store.DeleteSlice("default/before-1")
+		store.Delete("Service", "default/before")
+		store.Delete("EndpointSlice", "default/before-1")
 	}
 	add := func(store *kube.Store) {
-		store.SetService(after.service(), nil)
-		store.SetSlice(after.slice(heldPort, localPod(1)), nil)
+		store.Set(after.service(), nil)
+		store.Set(after.slice(heldPort, localPod(1)), nil)
 	}
 	for name, steps := range map[string][]func(*kube.Store){
 		"at once":                    {func(store *kube.Store) { remove(store); add(store) }},
@@ -228,7 +228,7 @@ func TestRetypedAndRecreatedServices(t *testing.T) {
 		if _, served := n.rows()["10.96.1.1:80/TCP"]; served {
 			open = n.dialTo(spec.ip, localPod(0))
 		}
-		n.Source.Change(func(store *kube.Store) { store.SetService(s, nil) })
+		n.Source.Change(func(store *kube.Store) { store.Set(s, nil) })
 		n.settled()
 		var got []string
 		for frontend := range n.rows() {

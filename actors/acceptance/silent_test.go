@@ -71,7 +71,7 @@ func (r *run) separateRanges() {
 			if r.owns == bareVPP || r.owns == cnatServes {
 				one.SourceRanges = nil
 			}
-			s.SetService(one, nil)
+			s.Set(one, nil)
 		}
 	})
 }

@@ -175,8 +175,8 @@ func Serving() service.Config {
 // Serve adds a Service with endpoints to the cluster.
 func (s *Source) Serve(name, ip string, addresses ...string) {
 	s.Change(func(store *kube.Store) {
-		store.SetService(probe.Service(name, ip), nil)
-		store.SetSlice(probe.Slice(name, addresses...), nil)
+		store.Set(probe.Service(name, ip), nil)
+		store.Set(probe.Slice(name, addresses...), nil)
 	})
 }
 
@@ -184,16 +184,16 @@ func (s *Source) Serve(name, ip string, addresses ...string) {
 func (s *Source) Apply(o *normalize.Objects) {
 	s.Change(func(store *kube.Store) {
 		for _, one := range o.Nodes {
-			store.SetNode(one, nil)
+			store.Set(one, nil)
 		}
 		for _, one := range o.Pods {
-			store.SetPod(one, nil)
+			store.Set(one, nil)
 		}
 		for _, one := range o.Services {
-			store.SetService(one, nil)
+			store.Set(one, nil)
 		}
 		for _, one := range o.Slices {
-			store.SetSlice(one, nil)
+			store.Set(one, nil)
 		}
 	})
 }
@@ -218,20 +218,20 @@ func (s *Source) Mutate(r *rand.Rand) {
 	s.Change(func(store *kube.Store) {
 		switch r.IntN(10) {
 		case 0, 1, 2:
-			store.SetService(randomService(r, name, n), nil)
+			store.Set(randomService(r, name, n), nil)
 		case 3:
-			store.DeleteService("default/" + name)
+			store.Delete(normalize.KindService, "default/" + name)
 		case 4, 5, 6, 7:
-			store.SetSlice(randomSlice(r, fmt.Sprint(name, "-", r.IntN(2)), name), nil)
+			store.Set(randomSlice(r, fmt.Sprint(name, "-", r.IntN(2)), name), nil)
 		case 8:
-			store.DeleteSlice(fmt.Sprint("default/", name, "-", r.IntN(2)))
+			store.Delete(normalize.KindEndpointSlice, fmt.Sprint("default/", name, "-", r.IntN(2)))
 		case 9:
 			node := probe.ThisNode()
 			node.Zone = []string{"a", "b"}[r.IntN(2)]
 			node.Addresses = [][]string{{probe.UplinkAddress}, {"172.30.1.1", probe.UplinkAddress}, {"172.30.1.2"}}[r.IntN(3)]
 			node.PodCidrs = [][]string{{"10.1.1.0/24"}, {"10.1.0.0/16"}}[r.IntN(2)]
-			store.SetNode(node, nil)
-			store.SetNode(probe.Peer([]string{"192.168.16.2", "203.0.113.2"}[r.IntN(2)]), nil)
+			store.Set(node, nil)
+			store.Set(probe.Peer([]string{"192.168.16.2", "203.0.113.2"}[r.IntN(2)]), nil)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func TestSourceKeepsTheContract(t *testing.T) {
 			},
 			"delete": func(t *rapid.T) {
 				key := "default/" + rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
-				s.Change(func(store *kube.Store) { store.DeleteService(key) })
+				s.Change(func(store *kube.Store) { store.Delete("Service", key) })
 			},
 			"refresh": func(*rapid.T) { s.Refresh() },
 			"run again": func(t *rapid.T) {

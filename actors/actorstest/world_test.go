@@ -78,7 +78,7 @@ func TestWrong(t *testing.T) {
 		w.Source.Serve("new", "10.96.0.12")
 		expect("a service that is not served", `shown are ["default/web"], want`)
 		w.Settle(time.Minute)
-		w.Source.Change(func(s *kube.Store) { s.DeleteService("default/web") })
+		w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/web") })
 		expect("a service that is gone", `want ["default/new"]`)
 		w.Settle(time.Minute)
 		w.Stream.Disconnect("a test")

@@ -16,8 +16,8 @@ import (
 func withSource(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	perform(t, address.Registry, []string{webKey}, func(s *stage) {
-		s.feed.store.SetNode(probe.ThisNode(), nil)
-		s.feed.store.SetService(probe.Service("web", "10.96.0.10"), nil)
+		s.feed.store.Set(probe.ThisNode(), nil)
+		s.feed.store.Set(probe.Service("web", "10.96.0.10"), nil)
 		s.feed.store.Commit()
 		s.feed.sink.Health(kube.Health{OK: true})
 		s.feed.sink.Snapshot(s.feed.store.Snapshot())
@@ -39,8 +39,8 @@ func TestRegistryTakesWhatTheSourceSays(t *testing.T) {
 		}
 		told(0)
 		s.feed.change(func(store *kube.Store) {
-			store.SetSlice(probe.Slice("web", "10.1.1.2"), nil)
-			store.SetPod(probe.Pod("p2", "10.1.1.2"), nil)
+			store.Set(probe.Slice("web", "10.1.1.2"), nil)
+			store.Set(probe.Pod("p2", "10.1.1.2"), nil)
 		})
 		s.Run(time.Millisecond)
 		told(1)

@@ -41,7 +41,7 @@ func withSNAT(t *testing.T, s *sources, enabled bool, play func(w *world)) {
 func (w *world) peer(network string) {
 	node := probe.Peer("192.168.16.2")
 	node.PodCidrs = []string{network}
-	w.Source.Change(func(s *kube.Store) { s.SetNode(node, nil) })
+	w.Source.Change(func(s *kube.Store) { s.Set(node, nil) })
 }
 
 // overlay reaches the pods of the peer through a tunnel.

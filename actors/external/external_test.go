@@ -84,7 +84,7 @@ func TestExternalAndServices(t *testing.T) {
 		w.Source.Serve("late", "10.96.0.9", "10.1.1.3")
 		w.expect("the service takes it over", "10.96.0.9:80/TCP ops refused default/late", w.entries)
 		w.Settled()
-		w.Source.Change(func(s *kube.Store) { s.DeleteService("default/late") })
+		w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/late") })
 		w.expect("and gives it back", "10.96.0.9:80/TCP>10.1.1.5", w.rows)
 		w.expect("in sync again", "10.96.0.9:80/TCP ops in-sync", w.entries)
 	})

@@ -16,18 +16,13 @@ import (
 
 // apply brings the Store up to date with the cache for every object in the queue.
 func (s *Source) apply() {
-	remove := map[string]func(key string){
-		normalize.KindService: s.store.DeleteService, normalize.KindEndpointSlice: s.store.DeleteSlice, normalize.KindNode: s.store.DeleteNode,
-		normalize.KindPod: s.store.DeletePod, normalize.KindServiceCIDR: s.store.DeleteServiceCIDR,
-		normalize.KindAddressPool: s.store.DeleteAddressPool,
-	}
 	for i, triggered := range s.queue.take() {
 		// The cache has the latest object, perhaps newer than the event; the values in between are
 		// not needed. GetByKey never fails here. An object that is missing from the cache is
 		// deleted, and so is an object that is not meant for this node.
 		object, _, _ := s.indexes[i.kind].GetByKey(i.key)
 		if h, present := object.(*held); !present || !s.set(i.key, h, triggered) {
-			remove[i.kind](i.key)
+			s.store.Delete(i.kind, i.key)
 		}
 	}
 }
@@ -36,44 +31,17 @@ func (s *Source) apply() {
 // implement the selectors also sends Services of other proxies, headless Services, ExternalNames
 // and Pods of other nodes. A value is nil if the object has no usable name or cannot be reached.
 func (s *Source) set(key string, h *held, triggered int64) bool {
-	switch value := h.value.(type) {
-	case *messages.Service:
-		if value == nil || !normalize.SelectedService(value) {
-			return false
-		}
-		s.store.SetService(value, h.problems)
-	case *messages.EndpointSlice:
-		if value == nil || !normalize.SelectedSlice(value) {
-			return false
-		}
-		// The trigger time is the time of the first change that was not delivered yet, because
-		// the changes that coalesced with it have waited shorter.
-		if triggered != 0 && triggered < value.Triggered && triggered > s.store.SliceTriggered(key) {
-			value = proto.CloneOf(value)
-			value.Triggered = triggered
-		}
-		s.store.SetSlice(value, h.problems)
-	case *messages.Node:
-		if value == nil {
-			return false
-		}
-		s.store.SetNode(value, h.problems)
-	case *messages.Pod:
-		if value == nil || !normalize.SelectedPod(value, s.config.NodeName) {
-			return false
-		}
-		s.store.SetPod(value, h.problems)
-	case *normalize.ServiceCIDRs: // as long as it exists, like kube-proxy
-		if value == nil {
-			return false
-		}
-		s.store.SetServiceCIDR(key, value.Networks)
-	case *messages.AddressPool:
-		if value == nil {
-			return false
-		}
-		s.store.SetAddressPool(value, h.problems)
+	if !normalize.Selected(h.value, s.config.NodeName) {
+		return false
 	}
+	value := h.value
+	// The trigger time is the time of the first change that was not delivered yet, because the
+	// changes that coalesced with it have waited shorter.
+	if slice, is := value.(*messages.EndpointSlice); is && triggered != 0 && triggered < slice.Triggered && triggered > s.store.SliceTriggered(key) {
+		slice = proto.CloneOf(slice)
+		slice.Triggered, value = triggered, slice
+	}
+	s.store.Set(value, h.problems)
 	return true
 }
 

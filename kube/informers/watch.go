@@ -3,8 +3,14 @@ package informers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -13,12 +19,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/troupe-vpp/troupe/kube/addresses"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // resource says how one kind is listed and watched.
@@ -133,4 +141,149 @@ func (r *resource) informer(h *health) (cache.SharedIndexInformer, error) {
 		note(ctx, err) // the worker logs it; the default handler would do so once more
 	})
 	return informer, errors.Join(err, informer.SetTransform(r.hold))
+}
+
+// The API server may lack an optional resource, or refuse the agent access to it. The agent asks
+// again after a rest that doubles from leastRest to mostRest. A refusal is logged when the rest is
+// longer than loggedRest, because a starting API server refuses many requests for a moment.
+const (
+	leastRest  = time.Second
+	loggedRest = 10 * time.Second
+	mostRest   = 10 * time.Minute
+)
+
+// optional is the state of a resource that the agent can do without: the API server is too old for
+// it (404), or the agent may not read it (403).
+type optional struct {
+	log     *slog.Logger
+	missing chan struct{} // closed at the first such answer
+	once    sync.Once
+	// Only the goroutine of the reflector uses these: no request is sent before until; rest is
+	// the length of the last rest, 0 = a watch was opened since the last refusal.
+	until time.Time
+	rest  time.Duration
+}
+
+// newOptional returns a resource without requests so far.
+func newOptional(log *slog.Logger) *optional {
+	return &optional{log: log, missing: make(chan struct{})}
+}
+
+// ask sends a request, after the rest that follows the last refusal. A nil optional never rests.
+func (o *optional) ask(ctx context.Context, request func() error) error {
+	if o == nil {
+		return request()
+	}
+	pause := time.NewTimer(time.Until(o.until))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := request()
+	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return err
+	}
+	before := o.rest
+	o.rest = min(max(2*before, leastRest), mostRest)
+	o.until = time.Now().Add(o.rest)
+	o.once.Do(func() { close(o.missing) })
+	if before <= loggedRest && o.rest > loggedRest {
+		o.log.Info("resource not used", "err", err)
+	}
+	return err
+}
+
+// watched ends the rests, because an opened watch shows that the resource exists and can be read. A
+// list alone does not show that.
+func (o *optional) watched() {
+	if o != nil {
+		o.rest = 0
+	}
+}
+
+// settled returns a channel that is closed when the resource is listed, or is known to be missing.
+// ctx ends its goroutine; group waits for the goroutine.
+func (o *optional) settled(ctx context.Context, group *sync.WaitGroup, listed <-chan struct{}) <-chan struct{} {
+	if o == nil {
+		return listed
+	}
+	out := make(chan struct{})
+	group.Go(func() {
+		select {
+		case <-listed:
+		case <-o.missing:
+		case <-ctx.Done():
+			return
+		}
+		close(out)
+	})
+	return out
+}
+
+// Minor versions of Kubernetes 1: the first that deprecates spec.externalIPs, and the first whose
+// kube-proxy does not serve it by default (KEP-5707).
+const (
+	deprecates = 36
+	leavesOut  = 40
+)
+
+// externalIPs treats spec.externalIPs as kube-proxy of the API server's version does.
+type externalIPs struct {
+	version func(context.Context) (*version.Info, error)
+	log     *slog.Logger
+
+	asked atomic.Bool
+	minor atomic.Int64 // 0 = not known
+	once  sync.Once    // for the warning about the first service with external IPs
+}
+
+// follow makes the resource ask for the version, and normalise its Services accordingly.
+func (r *resource) follow(e *externalIPs) {
+	r.before, r.hold = e.ask, normalised(e.service)
+}
+
+// ask asks for the version, once. If the API server does not tell its version, external IPs are
+// served as before 1.36.
+func (e *externalIPs) ask(ctx context.Context) error {
+	if e.asked.Load() {
+		return nil
+	}
+	info, err := e.version(ctx)
+	if unanswered(err) || ctx.Err() != nil {
+		return err
+	}
+	if err == nil {
+		var minor int
+		if minor, err = strconv.Atoi(strings.TrimRight(info.Minor, "+")); err == nil && info.Major == "1" {
+			e.minor.Store(int64(minor))
+		}
+	}
+	if err != nil {
+		e.log.Warn("version of the API server is not known: external IPs are served", "err", err)
+	}
+	e.asked.Store(true)
+	return nil
+}
+
+// service normalises a Service. It leaves out external IPs if Kubernetes does not serve them.
+func (e *externalIPs) service(source string, in *corev1.Service) (*messages.Service, []*messages.ObjectError) {
+	out, problems := normalize.Service(source, in)
+	minor := e.minor.Load()
+	if len(out.GetExternalIps()) == 0 || minor < deprecates {
+		return out, problems
+	}
+	const advice = "set services.allowExternalIPs to the networks of which they are to be served"
+	if minor < leavesOut {
+		e.once.Do(func() {
+			e.log.Warn("spec.externalIPs is deprecated since Kubernetes 1.36, and from 1.40 on it is not served by default: "+advice, "service", in.Namespace+"/"+in.Name)
+		})
+		return out, problems
+	}
+	out.ExternalIps = nil
+	return out, append(problems, &messages.ObjectError{
+		Source: source, Kind: normalize.KindService, Object: in.Namespace + "/" + in.Name, Field: "spec.externalIPs",
+		Message: fmt.Sprintf("is not served by default in Kubernetes 1.%d: %s", minor, advice),
+	})
 }

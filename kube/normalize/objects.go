@@ -71,23 +71,40 @@ func SliceOwner(s *messages.EndpointSlice) string {
 // the selectors of the Kubernetes source. Every reader of a dump of a whole cluster must call
 // Select, so that the dump and its cluster lead to the same snapshot.
 func (o *Objects) Select(node string) *Objects {
-	out := &Objects{Nodes: o.Nodes, ServiceCIDRs: o.ServiceCIDRs, AddressPools: o.AddressPools, Ignored: o.Ignored}
-	for _, s := range o.Services {
-		if SelectedService(s) {
-			out.Services = append(out.Services, s)
-		}
-	}
-	for _, s := range o.Slices {
-		if SelectedSlice(s) {
-			out.Slices = append(out.Slices, s)
-		}
-	}
-	for _, p := range o.Pods {
-		if SelectedPod(p, node) {
-			out.Pods = append(out.Pods, p)
+	out := *o
+	out.Services, out.Slices, out.Pods = selected(o.Services, node), selected(o.Slices, node), selected(o.Pods, node)
+	return &out
+}
+
+func selected[M any](all []M, node string) (out []M) {
+	for _, one := range all {
+		if Selected(one, node) {
+			out = append(out, one)
 		}
 	}
 	return out
+}
+
+// Selected reports whether a normalised object is there (not nil) and meant for this node. It
+// mirrors the selectors of the Kubernetes source: of EndpointSlices the label
+// !service.kubernetes.io/headless, of Pods the field spec.nodeName=<node>. A slice without a service
+// is left out too, because it has no use.
+func Selected(object any, node string) bool {
+	switch o := object.(type) {
+	case *messages.Service:
+		return o != nil && SelectedService(o)
+	case *messages.EndpointSlice:
+		return o != nil && !o.GetHeadless() && o.GetService() != ""
+	case *messages.Pod:
+		return o != nil && node != "" && o.GetNode() == node
+	case *messages.Node:
+		return o != nil
+	case *ServiceCIDRs:
+		return o != nil
+	case *messages.AddressPool:
+		return o != nil
+	}
+	return false
 }
 
 // SelectedService mirrors the selectors of Services: label
@@ -96,13 +113,6 @@ func (o *Objects) Select(node string) *Objects {
 func SelectedService(s *messages.Service) bool {
 	return !s.GetHeadless() && !s.GetForeignProxy() && s.GetType() != messages.ServiceType_EXTERNAL_NAME
 }
-
-// SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A
-// slice without a service is left out too, because it has no use.
-func SelectedSlice(s *messages.EndpointSlice) bool { return !s.GetHeadless() && s.GetService() != "" }
-
-// SelectedPod mirrors the selector of Pods: field spec.nodeName=<node>.
-func SelectedPod(p *messages.Pod, node string) bool { return node != "" && p.GetNode() == node }
 
 // mostErrors is the largest number of recorded problems of one object. The last record counts the
 // rest, because a slice of 1000 bad endpoints is one mistake.

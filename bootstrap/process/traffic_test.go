@@ -1,4 +1,4 @@
-package sigkill
+package process
 
 import (
 	"context"

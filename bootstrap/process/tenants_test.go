@@ -1,6 +1,7 @@
-package greedy
+package process
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -20,10 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
-var (
-	campaign = flag.Duration("for", 20*time.Second, "how long TestTenants lets the tenants work")
-	seed     = flag.Uint64("seed", 1, "seed of the tenants")
-)
+var campaign = flag.Duration("for", 20*time.Second, "how long TestTenants lets the tenants work")
 
 // TestTenants: three tenants at once ask for random sets of services within the limits and change
 // them all the time, IPv4 and IPv6, with a VPP of 1 GiB and an agent of 512 MiB. Neither ends, an
@@ -171,7 +169,7 @@ func (n *node) probe(ctx context.Context) (times []time.Duration, lost, sent int
 // tenant asks for one random set of services after the other, and changes all of their endpoints a
 // few times.
 func tenant(ctx context.Context, n *node, number int) {
-	r := rand.New(rand.NewPCG(*seed, uint64(number)))
+	r := rand.New(rand.NewPCG(cmp.Or(*seed, 1), uint64(number)))
 	for ctx.Err() == nil {
 		ports := []int{1, 16, 256, 1036, 4090}[r.IntN(5)]
 		endpoints := min([]int{1, 16, 64, 253}[r.IntN(4)], 262_144/ports)

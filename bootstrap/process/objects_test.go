@@ -1,4 +1,4 @@
-package greedy
+package process
 
 // configuration is that of the agent. Argument: the limits of services.
 const configuration = `apiVersion: troupe.dev/v1alpha1

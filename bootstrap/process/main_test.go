@@ -1,6 +1,8 @@
-// Package sigkill has tests only: they kill an agent, in a process of its own, by SIGKILL many
-// times, also between two requests to VPP, while the services change. VPP is the simulated one
-// behind its socket; it survives all agents, and the tests inspect it.
+// Package process has tests and a benchmark only, of an agent in a process of its own.
+//
+// TestKills kills it by SIGKILL many times, also between two requests to VPP, while the services
+// change. VPP is the simulated one behind its socket; it survives all agents, and the tests inspect
+// it.
 //
 //	the loop            which process is killed when                    TestKills
 //	process             the program, started from the test binary
@@ -12,7 +14,15 @@
 //
 // All random choices follow from one seed, which is printed; the time of a kill also depends on the
 // machine.
-package sigkill
+//
+// In TestTenants and BenchmarkGreedyTenant tenants ask for very many frontends, change them all the
+// time, or use up memory, while endpoints of other tenants change. VPP is a real one; the memory of
+// the agent is measured alone.
+//
+//	export TROUPE_VPP_BIN=/path/to/vpp TROUPE_VPP_PLUGINS=/path/to/vpp_plugins
+//	go test ./bootstrap/process -run 'TestTenants$' -for 30m -seed 7
+//	go test ./bootstrap/process -run '^$' -bench . -benchtime 1x
+package process
 
 import (
 	"flag"
@@ -33,7 +43,7 @@ const fewKills = 8
 
 var (
 	kills = flag.Int("kills", fewKills, "how often an agent is killed, with and without an etcd inside")
-	seed  = flag.Uint64("seed", 0, "seed of everything random; 0 = another one each time")
+	seed  = flag.Uint64("seed", 0, "seed of everything random; 0 = another one each time, 1 for tenants")
 )
 
 // patience is the longest time that a test waits for events that take a small part of a second.

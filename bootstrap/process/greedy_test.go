@@ -1,11 +1,4 @@
-// Package greedy has tests and a benchmark only: tenants ask for very many frontends, change them
-// all the time, or use up memory, while endpoints of other tenants change. VPP is a real one; the
-// agent is a process of its own, so that its memory is measured alone.
-//
-//	export TROUPE_VPP_BIN=/path/to/vpp TROUPE_VPP_PLUGINS=/path/to/vpp_plugins
-//	go test ./bootstrap/greedy -run 'TestTenants$' -for 30m -seed 7
-//	go test ./bootstrap/greedy -run '^$' -bench . -benchtime 1x
-package greedy
+package process
 
 import (
 	"bytes"
@@ -23,26 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
-	"github.com/troupe-vpp/troupe/bootstrap"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/rule"
 )
 
-// asAgent is the variable of the environment that makes the test binary the program.
-const asAgent = "TROUPE_TEST_PROGRAM"
-
-// patience is how long the benchmark waits for anything.
-const patience = 2 * time.Minute
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asAgent) != "" {
-		os.Exit(bootstrap.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	goleak.VerifyTestMain(m)
-}
+// longPatience is how long the benchmark waits for anything.
+const longPatience = 2 * time.Minute
 
 // BenchmarkGreedyTenant reports the longest time that the other tenant's change takes from the file
 // until a packet gets to the new endpoint, the share of /livez that was not 200, and the most
@@ -106,7 +86,7 @@ func start(b testing.TB, vpp *realvpp.Process, limits string) *node {
 		b.Fatal(err)
 	}
 	control := filepath.Join(n.dir, "control")
-	n.client = http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	n.client = http.Client{Timeout: longPatience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", control)
 	}}}
 	n.agent = exec.Command(os.Args[0], "agent", "--config", config, "--node-name", "n1", "--kube-source", "files:"+filepath.Join(n.dir, "objects"),
@@ -153,8 +133,8 @@ func (n *node) watch(b *testing.B) {
 		if rows = n.rows(); rows == 0 {
 			settled = 0
 		}
-		if time.Since(began) > patience {
-			n.Fatalf("not settled within %s\n%s", patience, n.out.String())
+		if time.Since(began) > longPatience {
+			n.Fatalf("not settled within %s\n%s", longPatience, n.out.String())
 		}
 	}
 	b.ReportMetric(float64(rows), "rows")
@@ -226,11 +206,11 @@ func (n *node) rows() (rows int) {
 
 func (n *node) await(what string, holds func() bool) {
 	n.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(longPatience); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			_ = n.agent.Process.Kill()
 			_ = n.agent.Wait()
-			n.Fatalf("%s: not within %s\n%s", what, patience, n.out.String())
+			n.Fatalf("%s: not within %s\n%s", what, longPatience, n.out.String())
 		}
 	}
 }
