@@ -153,14 +153,14 @@ func (n *node) replacedVPP(_ options, services int, out *figures) error {
 	if err := n.readiness("agent has noticed", http.StatusServiceUnavailable); err != nil {
 		return err
 	}
-	if err := n.startVPP(); err != nil {
+	if err := errors.Join(n.startVPP(), n.setUp()); err != nil {
 		return err
 	}
 	began := time.Now()
 	if err := n.ready(); err != nil {
 		return err
 	}
-	out.add("VPP answers to ready", services, "s", time.Since(began).Seconds())
+	out.add("VPP has its interface to ready", services, "s", time.Since(began).Seconds())
 	return nil
 }
 
