@@ -2,6 +2,7 @@ package namespaces
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -227,42 +228,69 @@ func (a *announcement) during(what string, d time.Duration, do func()) string {
 	return said
 }
 
-// owners are the nodes that own the virtual routers, by their number.
-func (a *announcement) owners() string {
-	a.Helper()
-	var all []string
+// owners are how many virtual routers each node owns.
+func (a *announcement) owners() (all [announceNodes]int) {
 	for i, n := range a.nodes {
-		said, err := n.ctl("show vrrp vr")
-		if err != nil {
-			said = ""
+		if said, err := n.ctl("show vrrp vr"); err == nil { // else its VPP is dead
+			all[i] = strings.Count(said, "state Master")
 		}
-		all = append(all, fmt.Sprintf("n%d: %d", i+1, strings.Count(said, "state Master")))
 	}
-	return strings.Join(all, ", ")
+	return all
+}
+
+// owned waits until each virtual router has one owner, and the node owns some, or none.
+func (a *announcement) owned(what string, node int, some bool) {
+	a.Helper()
+	controlplane.Eventually(a, what, func() string {
+		all := a.owners()
+		if sum := all[0] + all[1] + all[2]; sum != 2*(announced+1) || all[node-1] > 0 != some {
+			return fmt.Sprint("owners ", all)
+		}
+		return ""
+	})
 }
 
 // TestAddressesOnRealVPPs: three nodes, ten services of both families, a client that connects to
-// each address every 20 ms; what happens => how long an address did not answer.
+// each address every 20 ms; what happens => who owns the virtual routers. How long addresses did not
+// answer is printed; TROUPE_ADDRESSES_INTERVAL is the interval between advertisements.
 func TestAddressesOnRealVPPs(t *testing.T) {
 	a := newAnnouncement(t)
-	interval := 100 * time.Millisecond
+	interval, err := time.ParseDuration(cmp.Or(os.Getenv("TROUPE_ADDRESSES_INTERVAL"), "500ms"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	a.startAgents(interval)
 	a.watchAddresses()
-	t.Log("owners: ", a.owners())
+	a.owned("one owner each", 2, true)
+	before := a.owners()
 	a.during("nothing", 3*time.Second, func() {})
 	a.during("an agent is killed", 3*time.Second, a.nodes[1].agent.Kill)
 	a.during("it starts again", 5*time.Second, func() { a.startNodeAgent(2) })
+	if now := a.owners(); now != before {
+		t.Errorf("owners %v, before the death of an agent %v", now, before)
+	}
+	a.during("a node is asked to leave", 3*time.Second, func() { a.command(2, "leave") })
+	a.owned("it has left", 2, false)
+	a.during("it joins again", 3*time.Second, func() { a.command(2, "join") })
+	a.owned("it has joined", 2, true)
 	a.during("a VPP is killed, with its agent", 5*time.Second, func() { a.nodes[1].agent.Kill(); a.nodes[1].vpp.Kill() })
-	t.Log("owners: ", a.owners())
+	a.owned("the others own its addresses", 2, false)
 	a.during("it comes back", 5*time.Second, func() { a.startNode(2); a.startNodeAgent(2) })
-	t.Log("owners: ", a.owners())
+	a.owned("it owns addresses again", 2, true)
 	a.during("a node is cut off", 4*time.Second, func() { a.run("ip", "-n", "ta-fab", "link", "set", "n3", "down") })
 	a.during("it is joined again", 4*time.Second, func() { a.run("ip", "-n", "ta-fab", "link", "set", "n3", "up") })
-	a.during("a node is cordoned", 4*time.Second, func() { a.cut = true; a.publish() })
-	t.Log("owners: ", a.owners())
-	a.during("it is not any more", 4*time.Second, func() { a.cut = false; a.publish() })
+	a.owned("one owner each after the cut", 3, true)
 	a.during("the endpoint of a Local service moves", 4*time.Second, func() { a.local = 2; a.publish() })
-	t.Log("owners: ", a.owners())
+	a.during("a node is cordoned", 4*time.Second, func() { a.cut = true; a.publish() })
+	a.owned("the cordoned node owns nothing", 1, false)
+	a.during("it is not any more", 4*time.Second, func() { a.cut = false; a.publish() })
+	a.owned("it owns addresses again", 1, true)
+}
+
+// command is `troupe addresses` on a node.
+func (a *announcement) command(node int, word string) {
+	a.Helper()
+	a.run(a.troupe, "addresses", word, "--control-socket", filepath.Join(a.nodes[node-1].dir, "control.sock"))
 }
 
 // attempts are the connections to one address.
