@@ -242,6 +242,13 @@ func (b backend) Status(ctx context.Context) (*api.NodeStatus, error) {
 	if l := world.Link; l.GetBack() != 0 {
 		s.Restart = &api.Restart{Lost: time.Unix(0, l.GetLost()), Back: time.Unix(0, l.GetBack()), Filled: b.filled(world)}
 	}
+	if all, err := b.Addresses(ctx); err == nil {
+		for _, one := range all.Items {
+			if one.State == api.Owner {
+				s.Addresses = append(s.Addresses, one.Address)
+			}
+		}
+	}
 	if sessions, err := b.Sessions(ctx); err == nil {
 		s.Sessions = sessions.BusiestWorker
 	}

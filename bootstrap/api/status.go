@@ -52,6 +52,8 @@ type NodeStatus struct {
 	Served map[Served]int `json:"served"`
 	// Draining counts endpoints that keep connections and get no new ones.
 	Draining int `json:"draining"`
+	// Addresses are the load-balancer addresses that this node owns.
+	Addresses []string `json:"addresses,omitempty"`
 	// Sessions is the number of NAT sessions of the busiest worker; 0 = none, or unknown.
 	Sessions uint64 `json:"sessions"`
 	// Changed is the time of the latest change of a service; left out if there was none.

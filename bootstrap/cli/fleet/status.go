@@ -231,6 +231,14 @@ func (s *nodeStatus) cells(now time.Time) []any {
 			others = append(others, fmt.Sprintf("%d %s", n, state))
 		}
 	}
+	if n := len(s.Addresses); n > 0 {
+		const most = 3
+		text := "owns " + strings.Join(s.Addresses[:min(n, most)], ", ")
+		if n > most {
+			text += fmt.Sprintf(" and %d addresses more", n-most)
+		}
+		why = append(why, text)
+	}
 	if s.Reason != "" {
 		why = append(why, s.Reason)
 	}
