@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render/addresses"
+	"github.com/troupe-vpp/troupe/vpp/owned"
 )
 
 // line is one actor in a drawing of the tree.
@@ -43,7 +46,10 @@ func drawn(text string) (paths []string, ordered map[string]bool) {
 // TestTreeIsAsDrawn: docs/architecture.md shows the actors that there are, with the one service
 // default/web, and says which are ordered groups.
 func TestTreeIsAsDrawn(t *testing.T) {
-	actorstest.Simulate(t, 1, actorstest.Config{IPv6: true}, func(w *actorstest.World) {
+	all := func(d *actors.Deps) {
+		d.Addresses = &addresses.Config{Interval: time.Second, Made: func(owned.Object) bool { return true }}
+	}
+	actorstest.Simulate(t, 1, actorstest.Config{IPv6: true, Deps: all}, func(w *actorstest.World) {
 		w.Source.Serve("web", "10.96.0.10")
 		w.Settle(time.Minute)
 		var alive []string
