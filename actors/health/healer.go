@@ -93,6 +93,9 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 		h.config.Observer.Healed(m.Part, m.Step.String(), m.N)
 	case *messages.Resync:
 		h.tellFollowers(c)
+	case *report.Emptied:
+		h.forwarding = report.Forwarding{}
+		h.publish(c)
 	case *Query:
 		c.Reply(h.page())
 	case *healthTick:
@@ -135,13 +138,20 @@ func (h *healer) publish(c *runtime.Context) {
 }
 
 // forwards judges whether this node may attract packets. A part that is restarted, or reads VPP
-// again, is not well for a moment, in which VPP goes on.
+// again, is not well for a moment, in which VPP goes on. Before that, all rows must be in VPP; an
+// object that VPP refuses keeps the others from nothing for longer than a while.
 func (h *healer) forwards(c *runtime.Context, all Report) report.Forwarding {
-	const moment = 5 * time.Second
+	const moment, while = 5 * time.Second, 30 * time.Second
 	now := report.Forwarding{OK: true, Before: h.forwarding.Before}
 	for _, part := range all.Parts {
-		if slices.Contains(h.config.Forwarding, part.Name) && !part.OK && !part.Partial {
-			now.OK = now.OK && h.forwarding.OK && c.Now().Sub(part.Since) < moment
+		if part.OK || !slices.Contains(h.config.Forwarding, part.Name) {
+			continue
+		}
+		switch lasted := c.Now().Sub(part.Since); {
+		case h.forwarding.OK:
+			now.OK = now.OK && (part.Partial || lasted < moment)
+		default:
+			now.OK = now.OK && part.Partial && lasted >= while
 		}
 	}
 	now.Before = now.Before || now.OK

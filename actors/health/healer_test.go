@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ func perform(t *testing.T, play func(s *stage)) {
 	s := &stage{Stage: probe.New(t)}
 	s.config = &Config{
 		Expected: []string{"interfaces", "link", "nat44", "nodes", "registry", "routes", "watch"}, Advisory: []string{"sessions", "external"},
+		Forwarding: []string{"link", "nat44"}, Followers: []string{address.Renderer("nat44")},
 		Patience: 30 * time.Second, Readiness: &Readiness{}, Observer: observer{s: s}, Fatal: func(err error) { s.fatal = append(s.fatal, err) },
 	}
 	s.Start(address.Healer, probe.Actors{address.Healer: func() runtime.Behaviour { return New(s.config) }})
@@ -348,5 +350,47 @@ func TestHealerCountsStepsOfRenderers(t *testing.T) {
 		if got := s.Ask(&Query{}).(*Page).Counts["nat44"]["key"]; got != 2 || !slices.Equal(s.healed, []string{"nat44 key", "nat44 key"}) {
 			t.Errorf("counted %d, observed %q", got, s.healed)
 		}
+	})
+}
+
+// TestForwarding: what parts say, and for how long => whether this node may attract packets.
+func TestForwarding(t *testing.T) {
+	perform(t, func(s *stage) {
+		told := func(when string, ok, before bool) {
+			t.Helper()
+			last := probe.Latest[*report.Forwarding](s, address.Renderer("nat44"))
+			if got := *cmp.Or(last, &report.Forwarding{}); got != (report.Forwarding{OK: ok, Before: before}) {
+				t.Errorf("%s: told %+v", when, got)
+			}
+		}
+		programming := &messages.Health{Part: "nat44", Partial: true, Reason: "9 rows are being programmed"}
+		unknown := &messages.Health{Part: "nat44", Reason: "what VPP holds is not known"}
+		s.all(true, "nat44")
+		told("nat44 has not reported", false, false)
+		s.Tell(programming)
+		told("rows are on their way", false, false)
+		s.Tell(&messages.Health{Part: "nat44", Ok: true})
+		told("all rows are in VPP", true, true)
+		s.Tell(unknown)
+		s.goOn(4*time.Second, unknown, "nat44")
+		told("nat44 has restarted", true, true)
+		s.goOn(4*time.Second, unknown, "nat44")
+		told("nat44 cannot read VPP", false, true)
+		s.Tell(&messages.Health{Part: "nat44", Ok: true})
+		told("nat44 is well again", true, true)
+		s.Tell(programming)
+		s.goOn(time.Minute, programming, "nat44")
+		told("VPP refuses a row", true, true)
+		s.Tell(&report.Emptied{})
+		told("VPP is another one", true, true) // the row has been refused for long
+		s.Tell(&messages.Health{Part: "nat44", Ok: true})
+		s.Tell(unknown)
+		s.Tell(&report.Emptied{})
+		s.Tell(programming)
+		s.goOn(20*time.Second, programming, "nat44")
+		s.Tell(&messages.Resync{})
+		told("VPP is another one, and gets its rows", false, false)
+		s.goOn(20*time.Second, programming, "nat44")
+		told("a row is not in VPP for long", true, true)
 	})
 }

@@ -35,6 +35,10 @@ type Forwarding struct {
 	Before bool
 }
 
+// Emptied is the message with which a follower tells the healer that VPP is another one, without
+// rows: the healer judges anew whether this node may attract packets.
+type Emptied struct{}
+
 // Health reports the health of one part to the healer. The actor of the part embeds it, calls Start
 // in its Start, and Beat for every Beat message.
 type Health struct {

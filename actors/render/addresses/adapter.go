@@ -57,6 +57,7 @@ type adapter struct {
 
 	serving  serving // changed by Handle
 	left     bool    // a command has asked the node to leave
+	emptied  bool    // VPP is another one, and the healer has not been told
 	progress *render.Progress[vrrp.Key]
 
 	have        map[vrrp.Key]vrrp.Held // nil = not known
@@ -243,7 +244,12 @@ func (a *adapter) Adopt(reading any, known bool) (drifted []vrrp.Key, _ int) {
 	return drifted, 0
 }
 
-func (a *adapter) Forget(bool) { a.have = nil }
+// Forget satisfies render.Kind. Another VPP has no rows yet, and nothing asks its node to leave.
+func (a *adapter) Forget(restarted bool) {
+	if a.have = nil; restarted {
+		a.serving, a.left, a.emptied = undecided, false, true
+	}
+}
 
 func (a *adapter) Next(k vrrp.Key) (s render.Step) {
 	var held *vrrp.Held

@@ -79,6 +79,10 @@ type Elected struct{}
 
 // After satisfies render.Mail: it records elections.
 func (a *adapter) After(c *runtime.Context, known bool) {
+	if a.emptied {
+		a.emptied = false
+		c.Send(c.PID(address.Healer), &report.Emptied{})
+	}
 	if !known {
 		return
 	}
