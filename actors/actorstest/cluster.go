@@ -220,7 +220,7 @@ func (s *Source) Mutate(r *rand.Rand) {
 		case 0, 1, 2:
 			store.Set(randomService(r, name, n), nil)
 		case 3:
-			store.Delete(normalize.KindService, "default/" + name)
+			store.Delete(normalize.KindService, "default/"+name)
 		case 4, 5, 6, 7:
 			store.Set(randomSlice(r, fmt.Sprint(name, "-", r.IntN(2)), name), nil)
 		case 8:

@@ -71,7 +71,7 @@ func (w *world) upset(r *rand.Rand, s *sources, documents map[string]string, ser
 		documents["etcd:a"] = rest
 	case 5:
 		if served[name] {
-			w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/" + name) })
+			w.Source.Change(func(s *kube.Store) { s.Delete("Service", "default/"+name) })
 		} else {
 			w.Source.Serve(name, "10.96.0."+name[1:], "10.1.1.5")
 		}
