@@ -207,7 +207,7 @@ func (p *planner) service(key string, s *corev1.Service, has []netip.Addr) addre
 	out := addresses.Service{
 		Key: key, Created: s.CreationTimestamp.Unix(), Labels: s.Labels, Has: has,
 		IPv4: slices.Contains(s.Spec.IPFamilies, corev1.IPv4Protocol), IPv6: slices.Contains(s.Spec.IPFamilies, corev1.IPv6Protocol),
-		Pool: s.Annotations[addresses.PoolAnnotation],
+		Pool:  s.Annotations[addresses.PoolAnnotation],
 		Local: s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 	}
 	if share := s.Annotations[addresses.SharingAnnotation]; share != "" {

@@ -18,9 +18,9 @@ func Forward(w http.ResponseWriter, r *http.Request, address string) {
 	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
 		return // it has answered
 	}
-	streams := make(chan httpstream.Stream, 2)
-	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
-		streams <- s
+	streams := make(chan func() httpstream.Stream, 2)
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, replied <-chan struct{}) error {
+		streams <- func() httpstream.Stream { <-replied; return s } // a write before the reply may wait for ever
 		return nil
 	})
 	if conn == nil {
@@ -30,7 +30,8 @@ func Forward(w http.ResponseWriter, r *http.Request, address string) {
 	kinds := map[string]httpstream.Stream{}
 	for len(kinds) < 2 {
 		select {
-		case s := <-streams:
+		case opened := <-streams:
+			s := opened()
 			kinds[s.Headers().Get("streamType")] = s
 		case <-conn.CloseChan():
 			return
