@@ -83,6 +83,8 @@ func TestRecord(t *testing.T) {
 		"added again, refused":  {[]Object{one}, []api.Message{role(1, true)}, []error{refused}, []Object{one}},
 		"deleted":               {[]Object{one, five}, []api.Message{role(1, false)}, nil, []Object{five}},
 		"refused to delete":     {[]Object{one}, []api.Message{role(1, false)}, []error{refused}, []Object{one}},
+		"replaced":              {[]Object{one}, []api.Message{role(1, false), role(1, true)}, nil, []Object{one}},
+		"replaced in vain":      {[]Object{one}, []api.Message{role(1, false), role(1, true)}, []error{nil, refused}, nil},
 		"nothing of ours":       {[]Object{one}, []api.Message{&nat44_ed.Nat44ForwardingEnableDisable{}}, nil, []Object{one}},
 	} {
 		store := &file{}

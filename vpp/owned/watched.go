@@ -3,6 +3,8 @@ package owned
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"go.fd.io/govpp/api"
 	interfaceapi "go.fd.io/govpp/binapi/interface"
@@ -44,7 +46,7 @@ func (w *Watched) Do(ctx context.Context, reqs []api.Message) ([]link.Result, er
 	}
 	before := w.Record.begin(added)
 	results, err := w.Runner.Do(ctx, reqs)
-	var gone []Object
+	gone := map[Object]bool{}
 	for i, req := range reqs {
 		failure := err
 		if i < len(results) {
@@ -54,11 +56,13 @@ func (w *Watched) Do(ctx context.Context, reqs []api.Message) ([]link.Result, er
 		for _, o := range objects {
 			switch refused := failure != nil && !errors.Is(failure, link.ErrUnknown); {
 			case add && refused && !before[o], !add && failure == nil:
-				gone = append(gone, o)
+				gone[o] = true
+			case add && !refused: // perhaps replaced by the same requests
+				delete(gone, o)
 			}
 		}
 	}
-	w.Record.end(added, gone)
+	w.Record.end(added, slices.Collect(maps.Keys(gone)))
 	return results, err
 }
 
