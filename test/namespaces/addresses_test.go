@@ -238,11 +238,15 @@ func (a *announcement) owners() (all [announceNodes]int) {
 	return all
 }
 
-// owned waits until each virtual router has one owner, and the node owns some, or none.
+// owned waits until each virtual router has one owner, for longer than an election takes, and the
+// node owns some, or none.
 func (a *announcement) owned(what string, node int, some bool) {
 	a.Helper()
 	controlplane.Eventually(a, what, func() string {
 		all := a.owners()
+		if time.Sleep(3 * time.Second); a.owners() != all {
+			return fmt.Sprint("an election goes on, owners ", all)
+		}
 		if sum := all[0] + all[1] + all[2]; sum != 2*(announced+1) || all[node-1] > 0 != some {
 			return fmt.Sprint("owners ", all)
 		}
