@@ -238,6 +238,16 @@ var mutants = []mutant{
 		"		if r.Err == nil {\n",
 		"		if r.Err == nil || op.OnRow() {\n",
 	},
+	{
+		"a node gives up its addresses when a renderer restarts", "actors/health/healer.go",
+		"const moment, while = 5 * time.Second, 30 * time.Second",
+		"const moment, while = time.Duration(0), 30 * time.Second",
+	},
+	{
+		"a restarted renderer of virtual routers does not ask whether the node is well", "actors/render/addresses/election.go",
+		"{ return []string{address.Healer} }",
+		"{ _ = address.Healer; return nil }",
+	},
 }
 
 // hunts are tried one after the other, the shortest first.
