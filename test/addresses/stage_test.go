@@ -78,19 +78,7 @@ func stage(t *testing.T) *town {
 	manifests := filepath.Join(build.Root(), "deploy", "kubernetes", "addresses")
 	o.Grant(namespace, filepath.Join(manifests, "rbac.yaml"))
 	o.token = o.Token(namespace, account, "first")
-	text, err := os.ReadFile(filepath.Join(manifests, "definition.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
-		t.Fatal(err)
-	}
-	definitions := o.client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
-	if _, err := definitions.Create(t.Context(), definition, options); err != nil {
-		t.Fatal(err)
-	}
+	o.Define(filepath.Join(manifests, "definition.yaml"))
 	return o
 }
 

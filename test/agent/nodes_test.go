@@ -36,7 +36,9 @@ func newTown(t *testing.T, store string) *town {
 		t.Fatal(err)
 	}
 	w := &town{T: t, Plane: controlplane.Start(t, bin), store: store, nodes: map[string]*node{}, wires: map[string]*wire{}}
-	w.Grant(namespace, filepath.Join(build.Root(), "deploy", "kubernetes", "base", "rbac.yaml"))
+	manifests := filepath.Join(build.Root(), "deploy", "kubernetes")
+	w.Grant(namespace, filepath.Join(manifests, "base", "rbac.yaml"))
+	w.Define(filepath.Join(manifests, "addresses", "definition.yaml"))
 	w.token = w.Token(namespace, account, "first")
 	return w
 }
@@ -57,7 +59,7 @@ func (w *town) join(i int) *node {
 	n := &node{TB: w.T, Plane: w.Plane, token: file("token")}
 	n.write(n.token, w.token)
 	n.write(file("topology.yaml"), strings.NewReplacer(nodeIP, address(i), "10.1.1.", fmt.Sprintf("10.1.%d.", i)).Replace(topology))
-	n.write(file("agent.yaml"), "apiVersion: troupe.dev/v1alpha1\nkind: AgentConfiguration\netcd: {gracePeriod: 2s}\nkubernetes: {qps: 50, burst: 100}\n")
+	n.write(file("agent.yaml"), "apiVersion: troupe.dev/v1alpha1\nkind: AgentConfiguration\netcd: {gracePeriod: 2s}\nkubernetes: {qps: 50, burst: 100}\naddresses: {enabled: true}\n")
 	n.register(name, address(i), fmt.Sprintf("10.1.%d.0/24", i))
 	arguments := []string{
 		"agent", "--config", file("agent.yaml"), "--node-name", name, "--kubeconfig", n.Kubeconfig(name, "tokenFile: "+n.token),

@@ -12,6 +12,20 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
+// Define creates a CustomResourceDefinition.
+func (p *Plane) Define(manifest string) {
+	p.t.Helper()
+	content, err := os.ReadFile(manifest)
+	if err != nil {
+		p.t.Fatalf("read manifest: %v", err)
+	}
+	request := p.Admin.Discovery().RESTClient().Post().AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").
+		Param("fieldValidation", metav1.FieldValidationStrict).SetHeader("Content-Type", "application/yaml")
+	if err := request.Body(content).Do(context.Background()).Error(); err != nil {
+		p.t.Fatalf("create definition of %s: %v", manifest, err)
+	}
+}
+
 // Grant creates the namespace of the service account and applies a manifest with objects of RBAC.
 func (p *Plane) Grant(namespace, manifest string) {
 	p.t.Helper()

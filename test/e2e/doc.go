@@ -1,5 +1,5 @@
 // Package e2e plays Kubernetes' own end-to-end tests of SIG network on a cluster whose pods are
-// behind a real VPP:
+// behind a real VPP, with load-balancer addresses of troupe addresses for which VPP answers:
 //
 //	TROUPE_VPP_BIN=... TROUPE_VPP_PLUGINS=... go -C test test ./e2e -timeout 3h -v
 //

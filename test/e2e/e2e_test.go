@@ -94,7 +94,7 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 		return node.StartApart(t, plane, images...)
 	}
 	o := stage.Options{
-		Binaries: bin, VPP: vpp, Table: "0", Overlay: "overlays/host-route", Images: images(t, suite, dns), Nodes: nodes, Gateway: stage.Gateway + ",fe80::1",
+		Binaries: bin, VPP: vpp, Table: "0", Overlay: "overlays/host-route", Images: images(t, suite, dns), Nodes: nodes, Addresses: true, Gateway: stage.Gateway + ",fe80::1",
 		// at the addresses of the Nodes, where the tests ask, and at the uplinks
 		NodePorts: `  nodePortAddresses: [172.31.250.0/24, 192.0.2.0/24, "2001:db8::/64", "fd31:250::/64"]`,
 	}
@@ -119,8 +119,6 @@ func begun(t *testing.T, vpp, suite, dns string) (*stage.Cluster, *node.Node) {
 	}
 	outside.Forward(stage.Outside.String()+":6443", c.Address())
 	c.ApplyAsItIs(filepath.Join(build.Root(), "test", "e2e", "cluster"))
-	outside.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy") // by connection
-	go balance(t.Context(), c, outside)
 	return c, outside
 }
 

@@ -39,9 +39,12 @@ func withKubeProxy(t *testing.T, o stage.Options) (*stage.Cluster, *node.Node) {
 		t.Fatal(err)
 	}
 	c, outside := stage.WithoutNetwork(t, o)
+	outside.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy") // by connection
+	pool := []string{"ip", "route", "add", "192.0.2.64/26"}                        // no node answers ARP for it
 	for i, n := range c.Nodes {
 		n.Do("ip", "link", "set", stage.Uplink, "up")
 		n.Do("ip", "address", "add", stage.Uplinks(i)[0].String(), "dev", stage.Uplink)
+		pool = append(pool, "nexthop", "via", stage.Uplinks(i)[0].Addr().String())
 		n.Do("ip", "address", "add", stage.Uplinks(i)[1].String(), "dev", stage.Uplink, "nodad")
 		for j, other := range c.Nodes {
 			if j == i {
@@ -61,6 +64,7 @@ func withKubeProxy(t *testing.T, o stage.Options) (*stage.Cluster, *node.Node) {
 		n.Write("/run/kube-proxy.yaml", fmt.Sprintf(proxyConfig, n.Name, c.Kubeconfig("proxy", controlplane.Credentials)))
 		n.Spawn(filepath.Join(proxy, "kube-proxy"), "--config", "/run/kube-proxy.yaml")
 	}
+	outside.Do(pool...)
 	for i, n := range c.Nodes {
 		n.WaitReady(n.Pods, stage.Pods6(i))
 	}

@@ -30,13 +30,14 @@ const Gateway = "169.254.1.1"
 // Uplink is the device of a node that is its link to the network of the Uplinks.
 const Uplink = "uplink0"
 
-// Options are of a cluster from nothing. WithoutNetwork needs Binaries, Images and Nodes only.
+// Options are of a cluster from nothing. WithoutNetwork uses Binaries, Images, Nodes and Addresses.
 type Options struct {
 	Binaries  string   // directory of etcd, kube-apiserver and controllers
 	VPP       string   // path
 	Table     string   // of VPP, for the pods
 	Overlay   string   // of deploy/kubernetes, with the agent
 	NodePorts string   // as NodePorts
+	Addresses bool     // Services of type LoadBalancer get addresses of AddressPools, and VPP answers
 	Gateway   string   // as Gateway
 	Images    []string // archives for the nodes, beside those of the agent and VPP
 	Nodes     func(testing.TB, *controlplane.Plane, ...string) []*node.Node
@@ -46,10 +47,7 @@ type Options struct {
 // deploy/kubernetes/example-cni and the agent, and a machine in the network of their uplinks.
 func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	t.Helper()
-	archive, vppArchive := filepath.Join(t.TempDir(), "troupe.tar"), filepath.Join(t.TempDir(), "vpp.tar")
-	if err := build.Image(t.Context(), archive, Image); err != nil {
-		t.Fatal(err)
-	}
+	vppArchive := filepath.Join(t.TempDir(), "vpp.tar")
 	if err := build.ExampleVPP(t.Context(), vppArchive, o.VPP, os.Getenv("TROUPE_VPP_PLUGINS")); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +55,7 @@ func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Images = append(o.Images, archive, vppArchive)
+	o.Images = append(o.Images, vppArchive)
 	c, outside = WithoutNetwork(t, o)
 	c.Program = program
 	for i, n := range c.Nodes {
@@ -66,6 +64,9 @@ func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	dir := c.Manifests(o.NodePorts, o.Gateway)
 	Edit(t, filepath.Join(dir, "example-cni", "node.env"), "POD_TABLE=0", "POD_TABLE="+o.Table)
 	c.ApplyCopy(dir, "example-cni")
+	if o.Addresses {
+		Edit(t, filepath.Join(dir, "base", "agent.yaml"), "dataDir:", "addresses: {enabled: true}\ndataDir:")
+	}
 	c.ApplyCopy(dir, o.Overlay)
 	for i, n := range c.Nodes {
 		n.WaitReady(n.Pods, Pods6(i))
@@ -74,12 +75,16 @@ func FromNothing(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	return c, outside
 }
 
-// WithoutNetwork starts the nodes, and a machine to which their uplinks lead. Uplinks are down and
-// have no addresses.
+// WithoutNetwork starts the nodes, which have the image of the agent, and a machine to which their
+// uplinks lead. Uplinks are down and have no addresses.
 func WithoutNetwork(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 	t.Helper()
 	c = &Cluster{T: t, Plane: controlplane.StartForNodes(t, o.Binaries, "--allow-privileged=true", "--service-cluster-ip-range="+controlplane.ServiceCIDR+","+Services6)}
-	c.Nodes = o.Nodes(t, c.Plane, o.Images...)
+	archive := filepath.Join(t.TempDir(), "troupe.tar")
+	if err := build.Image(t.Context(), archive, Image); err != nil {
+		t.Fatal(err)
+	}
+	c.Nodes = o.Nodes(t, c.Plane, append(o.Images, archive)...)
 	t.Cleanup(c.Logs)
 	outside = node.Machine(t, "outside")
 	outside.Do("ip", "link", "add", "br0", "up", "type", "bridge")
@@ -89,6 +94,11 @@ func WithoutNetwork(t *testing.T, o Options) (c *Cluster, outside *node.Node) {
 		port := fmt.Sprintf("port%d", i)
 		node.Connect(n, Uplink, outside, port)
 		outside.Do("ip", "link", "set", port, "up", "master", "br0")
+	}
+	if o.Addresses {
+		dir := CopyManifests(t, "", controlplane.ServiceCIDR)
+		Edit(t, filepath.Join(dir, "addresses", "deployment.yaml"), "- addresses\n", "- addresses\n        - --default-class\n")
+		c.ApplyCopy(dir, "addresses")
 	}
 	return c, outside
 }

@@ -29,7 +29,7 @@ import (
 
 // plugins of VPP that the image has; the file of one may be missing if it is optional.
 var plugins = map[string]bool{ // required
-	"af_packet_plugin.so": true, "nat_plugin.so": true, "acl_plugin.so": true, "cnat_plugin.so": true, "ping_plugin.so": false,
+	"af_packet_plugin.so": true, "nat_plugin.so": true, "acl_plugin.so": true, "cnat_plugin.so": true, "ping_plugin.so": false, "vrrp_plugin.so": false,
 }
 
 func main() {
