@@ -63,8 +63,8 @@ func NewStore(node string) *Store {
 	}
 }
 
-// Set records the present value of an object, a message or *normalize.ServiceCIDRs, and the problems
-// found in it. A slice that belonged to another service leaves that service.
+// Set records the present value of an object, a message or *normalize.ServiceCIDRs, and the
+// problems found in it. A slice that belonged to another service leaves that service.
 func (s *Store) Set(object any, problems []*messages.ObjectError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

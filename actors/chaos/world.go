@@ -96,9 +96,9 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	return w, nil
 }
 
-// half chooses half of the seeds. Half of the worlds have dynamic SNAT. Half have IPv6: every address
-// and every slice has a twin there, so that the expected translations of CNAT follow from the
-// expected rows of NAT44.
+// half chooses half of the seeds. Half of the worlds have dynamic SNAT. Half have IPv6: every
+// address and every slice has a twin there, so that the expected translations of CNAT follow from
+// the expected rows of NAT44.
 func half(seed, of uint64) bool { return rand.New(rand.NewPCG(seed, of)).IntN(2) == 0 }
 
 // start starts a process of the agent, which knows nothing of the previous process.

@@ -100,8 +100,8 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 		c.Reply(h.page())
 	case *healthTick:
 		h.publish(c) // a silent part sends no message
-		// a late timer: the machine slept, the process was stopped, or the healer was delayed; parts
-		// cannot recover in such a time
+		// a late timer: the machine slept, the process was stopped, or the healer was delayed;
+		// parts cannot recover in such a time
 		if late := c.Now().Sub(h.ticked) - report.Heartbeat; late > report.Heartbeat {
 			h.escalation.slept(late)
 		}
@@ -182,7 +182,8 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 	if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
 		part.OK, part.Partial, part.Lost, part.Reason = false, false, false, "silent for "+silent.Round(time.Second).String()
 	} else if part.OK && !h.ready && last.GetEpoch() > 0 && last.GetInterfaces() < h.parts["interfaces"].GetInterfaces() {
-		// it has not carried out the last interface set; later on interfaces come and go all the time
+		// it has not carried out the last interface set; later on interfaces come and go all the
+		// time
 		part.OK, part.Reason = false, "interfaces are being programmed"
 	} else if part.OK && last.GetReason() == report.FromMirror && h.parts["watch"].GetOk() {
 		// it still works with the local mirror although the source has delivered

@@ -25,8 +25,8 @@ type Behaviour interface {
 	Stop(c *Context)
 }
 
-// Inspector is a Behaviour that describes its state. A Behaviour without it is described by its kind
-// and incarnation.
+// Inspector is a Behaviour that describes its state. A Behaviour without it is described by its
+// kind and incarnation.
 type Inspector interface {
 	// Inspect returns a value for encoding/json. It runs in the actor, like Receive, and the
 	// value is encoded before it returns to the mailbox, so it may point into the actor's

@@ -1,6 +1,6 @@
 // Package addresses runs the allocator of addresses, `troupe addresses`: Services of type
-// LoadBalancer get addresses from AddressPools. Package kube/allocator does the work; this one makes
-// its client, competes for the Lease, and serves metrics and probes.
+// LoadBalancer get addresses from AddressPools. Package kube/allocator does the work; this one
+// makes its client, competes for the Lease, and serves metrics and probes.
 package addresses
 
 import (

@@ -24,8 +24,8 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("troupe_addresses_"+name, help, labels, nil)
 }
 
-// Describe satisfies prometheus.Collector. It sends nothing, because which metrics there are depends
-// on the pools.
+// Describe satisfies prometheus.Collector. It sends nothing, because which metrics there are
+// depends on the pools.
 func (metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect satisfies prometheus.Collector.

@@ -57,8 +57,8 @@ func (b backend) ChangeAddresses(ctx context.Context, request api.AddressesReque
 	return err
 }
 
-// answering says in words which node gets packets from outside to a load-balancer address; none = it
-// is no address of a pool.
+// answering says in words which node gets packets from outside to a load-balancer address; none =
+// it is no address of a pool.
 func (b backend) answering(ctx context.Context, addr netip.Addr) []string {
 	all, err := b.Addresses(ctx)
 	if err != nil {

@@ -139,8 +139,8 @@ type Controller interface {
 	Commander
 	// StartResync starts to read and repair everything and returns at once. It is idempotent.
 	StartResync(ctx context.Context, request ResyncRequest) error
-	// ChangeAddresses makes this node give up all load-balancer addresses, or take part in elections
-	// again. It returns at once. ErrUnsupported without addresses.enabled.
+	// ChangeAddresses makes this node give up all load-balancer addresses, or take part in
+	// elections again. It returns at once. ErrUnsupported without addresses.enabled.
 	ChangeAddresses(ctx context.Context, request AddressesRequest) error
 	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil
 	// removes it. It returns when VPP has the result. An error is the reason why nothing was

@@ -19,8 +19,8 @@ type EventQuery struct {
 	Kind, Object string
 }
 
-// News returns the events of the query after the last one that it has returned, the oldest first. If
-// there are more than most, it returns the latest ones, and older is true.
+// News returns the events of the query after the last one that it has returned, the oldest first.
+// If there are more than most, it returns the latest ones, and older is true.
 func (q *EventQuery) News(ctx context.Context, ask func(context.Context, EventQuery) (*EventPage, error), most int) (events []Event, older bool, err error) {
 	part := *q
 	for len(events) < most {

@@ -47,7 +47,8 @@ type Address struct {
 	Address string `json:"address" column:"ADDRESS"`
 	// Services have it, "namespace/name".
 	Services []string `json:"services" column:"SERVICES"`
-	// State of this node: owner, backup, stopped, or none. VPP answers ARP and ND while it is owner.
+	// State of this node: owner, backup, stopped, or none. VPP answers ARP and ND while it is
+	// owner.
 	State string `json:"state" column:"STATE"`
 	// Since is when this node became the owner, as far as the agent has seen it.
 	Since time.Time `json:"since,omitzero" column:"SINCE,ago"`
@@ -60,8 +61,7 @@ type Address struct {
 	Why string `json:"why,omitempty" column:"WHY NOT"`
 }
 
-// States of an address on this node: Owner is the state of the node whose VPP answers, NoRouter that
-// of a node without a virtual router for it.
+// States of an address: the node with Owner answers, a node with NoRouter takes no part.
 const (
 	Owner    = "owner"
 	NoRouter = "none"

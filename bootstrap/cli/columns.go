@@ -72,7 +72,8 @@ func (c *Columns) Row(cells ...any) {
 	c.lines = append(c.lines, line{cells: texts})
 }
 
-// Details adds a row for each label with its value, without the labels whose value is an empty text.
+// Details adds a row for each label with its value, without the labels whose value is an empty
+// text.
 func (c *Columns) Details(pairs ...any) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[1] != "" {

@@ -248,8 +248,8 @@ type SNAT struct {
 	OverlayPorts []string `json:"overlayPorts" check:"port"`
 }
 
-// Addresses lets VPP answer ARP and ND for the load-balancer addresses of AddressPools, by VRRP. All
-// nodes need the same settings.
+// Addresses lets VPP answer ARP and ND for the load-balancer addresses of AddressPools, by VRRP.
+// All nodes need the same settings.
 type Addresses struct {
 	// VPP answers. It needs VPP's plugin vrrp.
 	Enabled bool `json:"enabled" flag:"addresses"`

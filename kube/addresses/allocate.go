@@ -34,8 +34,8 @@ type Service struct {
 	// none of them is Local. "" = it shares no address.
 	Share string
 	Ports []Port
-	// Local says that only nodes with an endpoint answer (externalTrafficPolicy). It has its virtual
-	// router for itself, because the addresses of one move together.
+	// Local says that only nodes with an endpoint answer (externalTrafficPolicy). It has its
+	// virtual router for itself, because the addresses of one move together.
 	Local bool
 	// Has are the addresses in its status.
 	Has []netip.Addr
@@ -63,9 +63,9 @@ type Usage struct {
 }
 
 // Allocate gives addresses to Services: each keeps what it has as long as a pool may give it, then
-// come the addresses that Services ask for, and then free ones, the lowest first. Addresses in taken
-// have other users, which it names; they are not given, and kept where they were given before. The
-// results are in the order of the keys, the usage is by pool.
+// come the addresses that Services ask for, and then free ones, the lowest first. Addresses in
+// taken have other users, which it names; they are not given, and kept where they were given
+// before. The results are in the order of the keys, the usage is by pool.
 func Allocate(pools []Pool, services []Service, taken map[netip.Addr]string) ([]Given, map[string]Usage) {
 	a := &allocation{
 		holders: map[netip.Addr]*holder{}, used: map[Group]*use{}, taken: taken, shared: map[string][]netip.Addr{}, next: map[search]*place{},
@@ -247,8 +247,8 @@ func (a *allocation) barred(s *Service, at netip.Addr) string {
 	return "no pool has it"
 }
 
-// keeps reports whether a Service may keep an address. Where a pool is wrong, nothing of it is taken
-// away: the mistake would end connections.
+// keeps reports whether a Service may keep an address. Where a pool is wrong, nothing of it is
+// taken away: the mistake would end connections.
 func (a *allocation) keeps(s *Service, at netip.Addr) bool {
 	if p, _ := a.pool(at); p != nil {
 		return p.refuses(s) == ""

@@ -30,8 +30,8 @@ const (
 const (
 	// Ready is a condition of an AddressPool: whether it gives addresses.
 	Ready = "Ready"
-	// AddressesGiven is a condition of a Service: whether it has an address of each of its families.
-	// It marks the Services whose status has addresses of the allocator.
+	// AddressesGiven is a condition of a Service: whether it has an address of each of its
+	// families. It marks the Services whose status has addresses of the allocator.
 	AddressesGiven = "troupe.dev/AddressesGiven"
 )
 
@@ -70,8 +70,8 @@ type AddressPoolSpec struct {
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 	// Labels of the Services that may get addresses; default: all Services.
 	ServiceSelector *metav1.LabelSelector `json:"serviceSelector,omitempty"`
-	// Virtual router IDs of VRRP that the pool uses, FIRST-LAST; default: 1-255. Pools with addresses
-	// of the same family, and other speakers of VRRP in the network, need other IDs.
+	// Virtual router IDs of VRRP that the pool uses, FIRST-LAST; default: 1-255. Pools with
+	// addresses of the same family, and other speakers of VRRP in the network, need other IDs.
 	VirtualRouters string `json:"virtualRouters,omitempty" schema:"{pattern: '^[0-9]{1,3}-[0-9]{1,3}$'}"`
 }
 

@@ -80,9 +80,9 @@ type Pool struct {
 }
 
 // Check returns what is wrong with pools, by name. Ranges of a pool must not overlap each other,
-// those of a pool with a lesser name, or networks of the cluster; they must not contain addresses of
-// nodes, which the map names. Its virtual router IDs must not be those of a pool with a lesser name
-// and addresses of the same family. Pools that are wrong already are passed over.
+// those of a pool with a lesser name, or networks of the cluster; they must not contain addresses
+// of nodes, which the map names. Its virtual router IDs must not be those of a pool with a lesser
+// name and addresses of the same family. Pools that are wrong already are passed over.
 func Check(pools []Pool, networks []netip.Prefix, nodes map[netip.Addr]string) map[string]error {
 	wrong := map[string]error{}
 	type owned struct {

@@ -29,7 +29,8 @@ const (
 	most = 400
 	// writeTimeout is the time limit of a write, including its wait for the rate limit.
 	writeTimeout = 10 * time.Second
-	// grace is for how long writes may go on after their term; the Lease lasts longer (kube/leader).
+	// grace is for how long writes may go on after their term; the Lease lasts longer
+	// (kube/leader).
 	grace = 500 * time.Millisecond
 	// pause is the least time between two rounds.
 	pause = 100 * time.Millisecond

@@ -27,8 +27,8 @@ const (
 	reasonNotAlone  = "LocalNotAlone"
 )
 
-// longest is the most characters of an annotation with addresses, and mostMessage of the message of a
-// condition.
+// longest is the most characters of an annotation with addresses, and mostMessage of the message of
+// a condition.
 const (
 	longest     = 128
 	mostMessage = 1024

@@ -31,8 +31,8 @@ import (
 // Client makes requests to one API server, which may have several addresses. It is safe for
 // concurrent use.
 type Client struct {
-	// Services, EndpointSlices, Nodes, Pods, ServiceCIDRs, Namespaces and AddressPools list and watch
-	// the objects of all namespaces. Their watches have the type *Watch.
+	// Services, EndpointSlices, Nodes, Pods, ServiceCIDRs, Namespaces and AddressPools list and
+	// watch the objects of all namespaces. Their watches have the type *Watch.
 	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs, Namespaces, AddressPools cache.ListerWatcherWithContext
 	// Version returns the version of the API server.
 	Version func(ctx context.Context) (*version.Info, error)

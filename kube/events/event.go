@@ -43,16 +43,17 @@ const (
 	// ReasonNameConflict means that the catalog connector needs the name of this Service, which
 	// does not belong to the connector.
 	ReasonNameConflict = "NameConflict"
-	// ReasonIPAllocated and ReasonClearAssignment mean that a Service has got addresses of a pool, and
-	// that it has lost some. ReasonAllocationFailed means that it lacks an address. MetalLB has the
-	// same reasons.
+	// ReasonIPAllocated and ReasonClearAssignment mean that a Service has got addresses of a pool,
+	// and that it has lost some. ReasonAllocationFailed means that it lacks an address. MetalLB has
+	// the same reasons.
 	ReasonIPAllocated      = "IPAllocated"
 	ReasonClearAssignment  = "ClearAssignment"
 	ReasonAllocationFailed = "AllocationFailed"
 	// ReasonLocalNotAlone means that a Service has become Local, and others have addresses of its
 	// virtual router.
 	ReasonLocalNotAlone = "LocalNotAlone"
-	// ReasonPoolReady and ReasonPoolRefused are events of an AddressPool: whether it gives addresses.
+	// ReasonPoolReady and ReasonPoolRefused are events of an AddressPool: whether it gives
+	// addresses.
 	ReasonPoolReady   = "PoolReady"
 	ReasonPoolRefused = "PoolRefused"
 	// ReasonQuarantined means that the actor of the service failed again and again, and the service

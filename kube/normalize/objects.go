@@ -87,8 +87,8 @@ func selected[M any](all []M, node string) (out []M) {
 
 // Selected reports whether a normalised object is there (not nil) and meant for this node. It
 // mirrors the selectors of the Kubernetes source: of EndpointSlices the label
-// !service.kubernetes.io/headless, of Pods the field spec.nodeName=<node>. A slice without a service
-// is left out too, because it has no use.
+// !service.kubernetes.io/headless, of Pods the field spec.nodeName=<node>. A slice without a
+// service is left out too, because it has no use.
 func Selected(object any, node string) bool {
 	switch o := object.(type) {
 	case *messages.Service:

@@ -85,8 +85,8 @@ func TestThousand(t *testing.T) {
 	}
 }
 
-// TestLeadersAreKilled: while Services are made and the leader is killed ten times, no address is in
-// two statuses at any time, and no Service loses its address.
+// TestLeadersAreKilled: while Services are made and the leader is killed ten times, no address is
+// in two statuses at any time, and no Service loses its address.
 func TestLeadersAreKilled(t *testing.T) {
 	const kills = 10
 	o := stage(t)

@@ -295,8 +295,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestMetricsExist: the agent and the allocator have every metric that alerts and the dashboard name,
-// and docs/operations.md says what to do about each alert.
+// TestMetricsExist: the agent and the allocator have every metric that alerts and the dashboard
+// name, and docs/operations.md says what to do about each alert.
 func TestMetricsExist(t *testing.T) {
 	var expressions []string
 	operations, err := os.ReadFile(filepath.Join(build.Root(), "docs", "operations.md"))

@@ -53,8 +53,8 @@ func TestConnector(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// TestAddresses: the allocator takes the flags of its manifest; it does not run in a pod here, which
-// is all that it complains about.
+// TestAddresses: the allocator takes the flags of its manifest; it does not run in a pod here,
+// which is all that it complains about.
 func TestAddresses(t *testing.T) {
 	troupe, err := build.Agent(t.Context(), t.TempDir())
 	if err != nil {

@@ -129,8 +129,8 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestChartParts: monitoring, the connector and the allocator of the chart are those of the manifests,
-// with the values.
+// TestChartParts: monitoring, the connector and the allocator of the chart are those of the
+// manifests, with the values.
 func TestChartParts(t *testing.T) {
 	objects := comparable(t, template(t, `{monitoring: {enabled: true, labels: {release: prometheus}}, image: {tag: latest},
 		connector: {enabled: true, namespace: outside, args: ["--source=consul=http://192.0.2.9:8500"]}, addresses: {enabled: true, args: [--default-class]}}`))

@@ -255,8 +255,8 @@ func (a *announcement) owned(what string, node int, some bool) {
 }
 
 // TestAddressesOnRealVPPs: three nodes, ten services of both families, a client that connects to
-// each address every 20 ms; what happens => who owns the virtual routers. How long addresses did not
-// answer is printed; TROUPE_ADDRESSES_INTERVAL is the interval between advertisements.
+// each address every 20 ms; what happens => who owns the virtual routers. How long addresses did
+// not answer is printed; TROUPE_ADDRESSES_INTERVAL is the interval between advertisements.
 func TestAddressesOnRealVPPs(t *testing.T) {
 	a := newAnnouncement(t)
 	interval, err := time.ParseDuration(cmp.Or(os.Getenv("TROUPE_ADDRESSES_INTERVAL"), "500ms"))
@@ -306,8 +306,8 @@ type attempts struct {
 	err  error // of the last connection that was lost
 }
 
-// watch connects to each of the addresses in its argument every 20 or 60 ms. For each line of its input it
-// prints what it has seen since the line before.
+// watch connects to each of the addresses in its argument every 20 or 60 ms. For each line of its
+// input it prints what it has seen since the line before.
 func watch(argument string) error {
 	const prompt, patience = 500 * time.Millisecond, 3 * time.Second
 	all := map[string]*attempts{}

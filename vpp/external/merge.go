@@ -52,8 +52,8 @@ type Entry struct {
 	// Shadowed says that the owner has an entry of the same name, so that this one applies when
 	// that is removed; otherwise the two entries conflict.
 	Shadowed bool
-	// Mapping is what the entry maps, Address its NAT address, Role its interface with the role. Two
-	// of them are empty: they are of other kinds of entries.
+	// Mapping is what the entry maps, Address its NAT address, Role its interface with the role.
+	// Two of them are empty: they are of other kinds of entries.
 	Mapping *Mapping
 	Address netip.Addr
 	Role    InterfaceRole

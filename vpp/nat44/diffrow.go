@@ -9,8 +9,8 @@ import "slices"
 // else in place (flags, affinity, tag), so the row is deleted and added in two operations that
 // follow each other directly, which ends its connections. Rows without pads keep their weights
 // therefore, see Row.Beside. In between, the row keeps a backend, keeps all backends that it has
-// before and after, and keeps a load that VPP survives. A wanted row without backends counts as nil,
-// unless backends drain (Target).
+// before and after, and keeps a load that VPP survives. A wanted row without backends counts as
+// nil, unless backends drain (Target).
 func DiffRow(have, want *Row) []Op {
 	target := Target(have, want)
 	switch {

@@ -29,8 +29,8 @@ func Target(held, want *Row) *Row {
 }
 
 // Beside returns the row as it should be beside the one that VPP holds under its key, so that as
-// few connections as possible end: with shares that fit the held weights, and draining only backends
-// that VPP holds. Nothing is kept of a row of another service.
+// few connections as possible end: with shares that fit the held weights, and draining only
+// backends that VPP holds. Nothing is kept of a row of another service.
 func (r Row) Beside(held *Row) Row {
 	fresh := r
 	fresh.Draining = nil

@@ -78,8 +78,8 @@ func fromText(from messages.ClientClass) string {
 	}
 }
 
-// Name makes a frontend the current one: "ip:port/PROTO", IPv6 in brackets; an invalid address stays
-// as it is.
+// Name makes a frontend the current one: "ip:port/PROTO", IPv6 in brackets; an invalid address
+// stays as it is.
 func (p *Planner) Name(f *messages.Frontend) {
 	host := f.GetAddress()
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {

@@ -51,7 +51,8 @@ func (k Key) Compare(o Key) int {
 type Router struct {
 	// Priority is 1 to 254; the highest owns the addresses.
 	Priority uint8
-	// Interval between advertisements: a multiple of 10 ms, at most 40.95 s. All nodes have the same.
+	// Interval between advertisements: a multiple of 10 ms, at most 40.95 s. All nodes have the
+	// same.
 	Interval time.Duration
 	// Addresses are of one family, at least one.
 	Addresses []netip.Addr

@@ -146,8 +146,8 @@ func TestAddresses(t *testing.T) {
 	})
 }
 
-// TestAddressesOfAnEarlierRun: the agent restarts, VPP has its virtual routers => they stay, and are
-// not touched before the node is ready; what no service wants goes after that.
+// TestAddressesOfAnEarlierRun: the agent restarts, VPP has its virtual routers => they stay, and
+// are not touched before the node is ready; what no service wants goes after that.
 func TestAddressesOfAnEarlierRun(t *testing.T) {
 	play(t, func(s *stage) {
 		s.serve("a/a", 1, "192.168.16.97")

@@ -1,6 +1,7 @@
-// Package addresses is the adapter of the renderer of virtual routers: VPP answers ARP and neighbour
-// solicitations for load-balancer addresses while this node owns them. Package kube/addresses puts
-// addresses into groups, package vpp/vrrp compares and talks to VPP, and VPP elects the owner.
+// Package addresses is the adapter of the renderer of virtual routers: VPP answers ARP and
+// neighbour solicitations for load-balancer addresses while this node owns them. Package
+// kube/addresses puts addresses into groups, package vpp/vrrp compares and talks to VPP, and VPP
+// elects the owner.
 //
 // A group is configured while a Service has one of its addresses and this node may serve each of
 // these Services: a Service with the Local policy needs an endpoint here. The group goes on while

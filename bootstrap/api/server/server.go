@@ -114,7 +114,8 @@ func New(process api.Process, cfg Config, log *slog.Logger) *Server {
 	return s
 }
 
-// Use sets Config.Page of a server that does not serve yet, because a page asks the server (Public).
+// Use sets Config.Page of a server that does not serve yet, because a page asks the server
+// (Public).
 func (s *Server) Use(page http.Handler) { s.cfg.Page = page }
 
 // Listen opens the listeners, so that the agent finds an address in use before it starts anything

@@ -93,8 +93,8 @@ type demoOptions struct {
 	blind bool // disables drift checks, so that they do not repair the damage of a test
 }
 
-// runDemo runs the demo until the verification is done (demoOptions.Exit) or ctx ends. The error is nil
-// only if all checks passed.
+// runDemo runs the demo until the verification is done (demoOptions.Exit) or ctx ends. The error is
+// nil only if all checks passed.
 func runDemo(ctx context.Context, o demoOptions) error {
 	dir, err := os.MkdirTemp("", "troupe-demo-")
 	if err != nil {

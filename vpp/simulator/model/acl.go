@@ -16,8 +16,8 @@ import (
 // registerACL registers the messages of the acl plugin about ip lists; messages about MAC addresses
 // answer "unimplemented".
 func registerACL(r Registry) {
-	// ACLAddReplace adds an ACL under a new index, or replaces the rules of one in place, which keeps
-	// its interfaces and the flows of reflecting rules.
+	// ACLAddReplace adds an ACL under a new index, or replaces the rules of one in place, which
+	// keeps its interfaces and the flows of reflecting rules.
 	write(r, func(c *Call, req *acl.ACLAddReplace) {
 		index := req.ACLIndex
 		list, retval := decodeACL(req)
@@ -26,13 +26,13 @@ func registerACL(r Registry) {
 		}
 		c.Reply(&acl.ACLAddReplaceReply{ACLIndex: index, Retval: retval})
 	})
-	// ACLDel refuses an ACL that an interface uses, with different return codes for input and output
-	// lists.
+	// ACLDel refuses an ACL that an interface uses, with different return codes for input and
+	// output lists.
 	write(r, func(c *Call, req *acl.ACLDel) {
 		c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
 	})
-	// ACLInterfaceAddDel changes one entry of the list of an interface. The position of a new entry is
-	// the end of the list.
+	// ACLInterfaceAddDel changes one entry of the list of an interface. The position of a new entry
+	// is the end of the list.
 	write(r, func(c *Call, req *acl.ACLInterfaceAddDel) {
 		retval := vnet.RetInvalidSwIfIndex
 		if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
@@ -40,8 +40,8 @@ func registerACL(r Registry) {
 		}
 		c.Reply(&acl.ACLInterfaceAddDelReply{Retval: retval})
 	})
-	// ACLInterfaceSetACLList sets both lists of an interface: the first n_input indices are the input
-	// list, the others the output list.
+	// ACLInterfaceSetACLList sets both lists of an interface: the first n_input indices are the
+	// input list, the others the output list.
 	write(r, func(c *Call, req *acl.ACLInterfaceSetACLList) {
 		retval := vnet.RetInvalidSwIfIndex
 		if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {

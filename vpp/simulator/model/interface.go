@@ -39,8 +39,8 @@ func registerInterface(r Registry) {
 		}
 		c.Reply(&interfaces.SwInterfaceSetFlagsReply{Retval: retval})
 	})
-	// SwInterfaceAddDelAddress changes the addresses of an interface, and with them the routes of its
-	// subnets.
+	// SwInterfaceAddDelAddress changes the addresses of an interface, and with them the routes of
+	// its subnets.
 	write(r, func(c *Call, req *interfaces.SwInterfaceAddDelAddress) {
 		retval := vnet.RetInvalidSwIfIndex
 		if i := c.Interface(uint32(req.SwIfIndex)); i != nil {

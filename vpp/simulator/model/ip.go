@@ -38,8 +38,8 @@ func registerIP(r Registry) {
 		route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
 		c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
 	})
-	// IPRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one source
-	// wins.
+	// IPRouteV2Dump lists the routes of one table: of all sources (0), or the routes that one
+	// source wins.
 	Read(r, func(c *Call, req *ip.IPRouteV2Dump) {
 		c.eachRoute(req.Table, vnet.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
 	})
@@ -287,8 +287,8 @@ func registerFIB(r Registry) {
 			c.Reply(&fibapi.FibSourceDetails{Src: fibapi.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
 		}
 	})
-	// FibSourceAdd registers a source, also under a name that is taken: a client has to look for its
-	// own sources before it adds them.
+	// FibSourceAdd registers a source, also under a name that is taken: a client has to look for
+	// its own sources before it adds them.
 	write(r, func(c *Call, req *fibapi.FibSourceAdd) {
 		id := c.Sources.Add(req.Src.Name, req.Src.Priority)
 		c.Reply(&fibapi.FibSourceAddReply{ID: uint8(id)})

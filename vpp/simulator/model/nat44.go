@@ -29,8 +29,8 @@ func registerNAT44Config(r Registry) {
 		}
 		c.Reply(&nat44_ed.NatSetTimeoutsReply{})
 	})
-	// Nat44SetSessionLimit changes the limit without touching sessions or mappings, in contrast to the
-	// CLI command.
+	// Nat44SetSessionLimit changes the limit without touching sessions or mappings, in contrast to
+	// the CLI command.
 	write(r, func(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
 		c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
 	})
