@@ -61,6 +61,7 @@ type adapter struct {
 	progress *render.Progress[vrrp.Key]
 
 	have        map[vrrp.Key]vrrp.Held // nil = not known
+	looked      bool                   // have may be another one than at the last After
 	doubtful    map[vrrp.Key]bool      // perhaps changed by an operation that VPP has refused
 	unsupported bool                   // VPP has no plugin vrrp
 	owned       map[vrrp.Key]time.Time // since when this node owns groups: changed by After
@@ -234,7 +235,7 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 func (a *adapter) Adopt(reading any, known bool) (drifted []vrrp.Key, _ int) {
 	now := reading.(map[vrrp.Key]vrrp.Held) //nolint:forcetypeassert // Reader made it
 	before := a.have
-	a.unsupported = now == nil
+	a.unsupported, a.looked = now == nil, true
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(now)), a.claims.Keys())
 	a.claims.Change(slices.AppendSeq(keys, maps.Keys(before)), func() { a.have = now })
 	if known {
@@ -281,6 +282,7 @@ func (*adapter) Work(steps []render.Chosen[vrrp.Key]) render.Work[vrrp.Key] {
 }
 
 func (a *adapter) Record(results []render.Result[vrrp.Key]) {
+	a.looked = true
 	for _, r := range results {
 		op, _ := r.Op.(vrrp.Op)
 		switch {

@@ -1,7 +1,6 @@
 package addresses
 
 import (
-	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -83,18 +82,17 @@ func (a *adapter) After(c *runtime.Context, known bool) {
 		a.emptied = false
 		c.Send(c.PID(address.Healer), &report.Emptied{})
 	}
-	if !known {
+	if !known || !a.looked {
 		return
 	}
-	for k, h := range a.have {
+	a.looked = false
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a.have)), maps.Keys(a.owned))
+	slices.SortFunc(keys, vrrp.Key.Compare) // so that a simulation can be repeated
+	for _, k := range slices.Compact(keys) {
+		h := a.have[k]
 		_, owned := a.owned[k]
 		if owner := h.Ours && h.Owner(); owner != owned {
 			a.elected(c, k, owner)
-		}
-	}
-	for k := range a.owned {
-		if _, held := a.have[k]; !held {
-			a.elected(c, k, false)
 		}
 	}
 }
@@ -155,5 +153,5 @@ func (a *adapter) why(k vrrp.Key, attached bool) string {
 	case a.serving == undecided:
 		return "this node is not ready yet"
 	}
-	return cmp.Or(a.taken(k), "")
+	return a.taken(k)
 }
