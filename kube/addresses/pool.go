@@ -79,10 +79,10 @@ type Pool struct {
 	Wrong error
 }
 
-// Check returns what is wrong with pools, by name. Ranges of a pool must not overlap each other,
-// those of a pool with a lesser name, or networks of the cluster; they must not contain addresses
-// of nodes, which the map names. Its virtual router IDs must not be those of a pool with a lesser
-// name and addresses of the same family. Pools that are wrong already are passed over.
+// Check returns what is wrong with pools, by name. Ranges of a pool must not overlap each other or
+// networks of the cluster, and must not contain addresses of nodes, which the map names. Two pools
+// must not have a common address, nor a common virtual router ID for the same family: the pool with
+// the later name is wrong. Pools that are wrong already are passed over.
 func Check(pools []Pool, networks []netip.Prefix, nodes map[netip.Addr]string) map[string]error {
 	wrong := map[string]error{}
 	type owned struct {

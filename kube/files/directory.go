@@ -273,8 +273,8 @@ func (d *directory) join() content {
 }
 
 // lastGood returns the objects of a file after it was decoded again: the new objects, and the old
-// objects that cannot be decoded any more. If a problem does not name its object, all old objects
-// that are missing stay.
+// objects that cannot be decoded any more. If a problem does not name its object, all missing old
+// objects stay.
 func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *normalize.Objects {
 	broken, unknown := brokenIn(problems)
 	there := map[object]bool{}

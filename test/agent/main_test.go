@@ -1,8 +1,6 @@
 package agent_test
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"testing"
 
@@ -13,18 +11,4 @@ import (
 // begins.
 var troupe string
 
-func TestMain(m *testing.M) { os.Exit(withProgram(m.Run)) }
-
-// withProgram builds the program, calls run and removes it again.
-func withProgram(run func() int) (code int) {
-	dir, err := os.MkdirTemp("", "troupe")
-	if err == nil {
-		defer func() { _ = os.RemoveAll(dir) }()
-		troupe, err = build.Agent(context.Background(), dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return run()
-}
+func TestMain(m *testing.M) { os.Exit(build.WithAgent(&troupe, m.Run)) }

@@ -281,3 +281,18 @@ func lock(name string) (unlock func(), err error) {
 	}
 	return func() { _ = file.Close() }, nil
 }
+
+// WithAgent builds the program of the agent at a path that it sets, calls run and removes the
+// program. It returns the exit code of a TestMain.
+func WithAgent(path *string, run func() int) (code int) {
+	dir, err := os.MkdirTemp("", "troupe")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		*path, err = Agent(context.Background(), dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return run()
+}

@@ -181,21 +181,7 @@ func (a *announcement) watchAddresses() {
 	for i := range announced + 1 {
 		all = append(all, fmt.Sprintf("192.168.50.%d:80", 100+i), fmt.Sprintf("[fd00:50::%x]:80", 100+i))
 	}
-	cmd := a.in("ta-out", "watch", strings.Join(all, " "))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		a.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		a.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		a.Fatal(err)
-	}
-	a.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	a.client.in, a.client.out = in, bufio.NewReader(out)
+	a.client.in, a.client.out = a.converse(a.in("ta-out", "watch", strings.Join(all, " ")))
 	controlplane.Eventually(a, "each address answers", func() string {
 		if said := a.since(); !strings.HasPrefix(said, "lost 0 ") {
 			return said

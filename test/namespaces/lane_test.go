@@ -219,21 +219,7 @@ func (p *publisher) resource(o *unstructured.Unstructured) dynamic.ResourceInter
 func (l *lane) holdMany(n int) {
 	l.Helper()
 	l.holds++
-	cmd := l.in(l.prefix+"client", "many", fmt.Sprintf("%s %d %d", drainVIP, n, l.holds*20_000))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		l.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		l.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		l.Fatal(err)
-	}
-	l.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	l.client, l.out = in, bufio.NewReader(out)
+	l.client, l.out = l.converse(l.in(l.prefix+"client", "many", fmt.Sprintf("%s %d %d", drainVIP, n, l.holds*20_000)))
 	if got := l.line(); got != fmt.Sprintf("open %d", n) {
 		l.Fatalf("%s: the client says %q", l.name, got)
 	}

@@ -275,7 +275,13 @@ type held struct {
 // hold opens one.
 func (s *stage) hold(from, to string) *held {
 	s.Helper()
-	cmd := s.in(from, "hold", to)
+	in, out := s.converse(s.in(from, "hold", to))
+	return &held{s, in, out}
+}
+
+// converse starts a process that answers lines with lines. It ends with the test.
+func (s *stage) converse(cmd *exec.Cmd) (io.Writer, *bufio.Reader) {
+	s.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		s.Fatal(err)
@@ -289,7 +295,7 @@ func (s *stage) hold(from, to string) *held {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return &held{s, in, bufio.NewReader(out)}
+	return in, bufio.NewReader(out)
 }
 
 // answers checks the answer to a request on the connection.

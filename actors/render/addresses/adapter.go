@@ -141,16 +141,24 @@ func (a *adapter) plan(name string) {
 		return
 	}
 	for addr, serves := range s.serves {
-		for _, l := range a.layouts {
-			group, found := l.Group(addr)
-			if up, is := a.uplink(addr); found && is {
-				k := vrrp.Key{Interface: up.index, ID: group.ID, IPv6: group.IPv6}
-				before, twice := wishes[k]
-				wishes[k] = wish{l.Members[group], serves && (!twice || before.serves)}
-			}
+		members, group, pooled := a.group(addr)
+		if up, is := a.uplink(addr); pooled && is {
+			k := vrrp.Key{Interface: up.index, ID: group.ID, IPv6: group.IPv6}
+			before, twice := wishes[k]
+			wishes[k] = wish{members, serves && (!twice || before.serves)}
 		}
 	}
 	a.claims.Set(name, s.created, wishes)
+}
+
+// group returns the group of an address and its members; false = no pool has the address.
+func (a *adapter) group(addr netip.Addr) (members []netip.Addr, g addresses.Group, pooled bool) {
+	for _, l := range a.layouts {
+		if g, pooled = l.Group(addr); pooled {
+			return l.Members[g], g, true
+		}
+	}
+	return nil, g, false
 }
 
 // uplink returns the interface with a network that has an address.
@@ -329,10 +337,7 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, name string, _ bool) {
 		return
 	}
 	for _, addr := range slices.SortedFunc(maps.Keys(s.serves), netip.Addr.Compare) {
-		pooled := slices.ContainsFunc(a.layouts, func(l *addresses.Layout) bool {
-			_, found := l.Group(addr)
-			return found
-		})
+		_, _, pooled := a.group(addr)
 		if _, is := a.uplink(addr); pooled && !is && a.set != nil {
 			ack.Approximations = append(ack.Approximations, &messages.Approximation{
 				Service: name, Frontend: addr.String(), Wanted: "answer ARP or ND", Rendered: "no answer",

@@ -9,7 +9,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/kube/addresses"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/vrrp"
 )
@@ -119,11 +118,10 @@ func (a *adapter) announced() []Announced {
 	for _, addr := range slices.SortedFunc(maps.Keys(services), netip.Addr.Compare) {
 		one := Announced{Address: addr, Services: slices.Sorted(slices.Values(services[addr]))}
 		up, is := a.uplink(addr)
-		at := slices.IndexFunc(a.layouts, func(l *addresses.Layout) bool { _, found := l.Group(addr); return found })
-		if at < 0 {
-			continue // not of a pool
+		_, group, pooled := a.group(addr)
+		if !pooled {
+			continue
 		}
-		group, _ := a.layouts[at].Group(addr)
 		one.Key, one.Interface = vrrp.Key{Interface: up.index, ID: group.ID, IPv6: group.IPv6}, up.name
 		if h, held := a.have[one.Key]; is && held {
 			one.Held = &h

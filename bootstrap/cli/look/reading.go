@@ -94,8 +94,8 @@ func (r *reading) repairs(c *cli.Columns) {
 	}
 }
 
-// newGetDiff returns `troupe get diff` and `troupe diff`. Its exit code is 1 if VPP differs, so
-// that scripts can wait for convergence.
+// newGetDiff returns `troupe get diff` and `troupe diff`. Its exit code is 1 if VPP differs, for
+// scripts that wait for convergence.
 func newGetDiff(std cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "diff", Short: "Read VPP and compare it with the desired state; fails if they differ", Args: cobra.NoArgs,

@@ -193,9 +193,9 @@ func start(o *demoOptions, dir string) (*agent.Agent, error) {
 	return a, err
 }
 
-// cluster finds the cluster of the options, or unpacks the built-in cluster below dir. It checks
-// that both the cluster and the node exist, because an agent would wait for them without limit. It
-// returns the number of services that the node handles, without headless services, for example.
+// cluster finds the cluster of the options, or unpacks the built-in cluster below dir. A missing
+// cluster or node is an error, because an agent would wait for it without limit. The result is the
+// number of services that the node handles, without headless services, for example.
 func (o *demoOptions) cluster(dir string) (services int, err error) {
 	if o.Cluster == "" {
 		o.Cluster = filepath.Join(dir, "cluster")

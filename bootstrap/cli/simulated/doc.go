@@ -3,7 +3,7 @@
 //
 // The demo runs an agent in one process and verifies it. It has an embedded etcd, a simulated VPP
 // behind a real binary-API socket, a small cluster from YAML, and a connector that adds the
-// services of a catalog. It sends probe packets and compares their destinations with the endpoints
-// that Kubernetes asks for. It kills actors and counts the requests to VPP that follow. Until its
-// end it owns the agent, the connector and a temporary directory.
+// services of a catalog. It sends probe packets and compares their destinations with the model of
+// Kubernetes. It kills actors and counts the requests to VPP that follow. Until its end it owns the
+// agent, the connector and a temporary directory.
 package simulated

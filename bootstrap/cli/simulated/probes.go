@@ -31,8 +31,8 @@ type client struct {
 	address netip.Addr
 }
 
-// prober sends packets through the simulated VPP and compares their destinations with the endpoints
-// that Kubernetes asks for.
+// prober sends packets through the simulated VPP and compares their destinations with the model of
+// Kubernetes.
 type prober struct {
 	vpp      *simulator.VPP
 	statuses []*messages.ServiceStatus
